@@ -195,8 +195,10 @@ fn check(rule: &CommandRule, args: &[String]) -> Result<(), Blocked> {
             short_options(rule, word, &mut rest, &mut seen)?;
         }
     }
-    if let Some(missing) = rule.required.iter().find(|option| !seen.contains(option)) {
-        return blocked("required", format!("`{}` must be called with `{missing}`", rule.name));
+    let given = |options: &str| options.split('|').any(|option| seen.iter().any(|given| given == option));
+    if let Some(missing) = rule.required.iter().find(|options| !given(options)) {
+        let missing = missing.replace('|', " or ");
+        return blocked("required", format!("`{}` must be called with {missing}", rule.name));
     }
     check_operands(rule, &operands)
 }
@@ -216,14 +218,16 @@ pub fn allowed(rule: &CommandRule) -> String {
     let mut options: Vec<String> = Vec::new();
     let mut chars = rule.short.chars().peekable();
     while let Some(c) = chars.next() {
-        let value = chars.next_if_eq(&':').is_some();
-        options.push(format!("-{c}{}", if value { " VALUE" } else { "" }));
+        let value = match (chars.next_if_eq(&':'), chars.next_if_eq(&':')) {
+            (None, _) => "",
+            (Some(_), None) => " VALUE",
+            (Some(_), Some(_)) => "[VALUE]",
+        };
+        options.push(format!("-{c}{value}"));
     }
-    options.extend(rule.long.iter().map(|name| {
-        format!(
-            "--{}",
-            name.replace("=?", "[=VALUE]").replace('=', "=VALUE").replace("[=VALUEVALUE]", "[=VALUE]")
-        )
+    options.extend(rule.long.iter().map(|declared| match declared.strip_suffix("=?") {
+        Some(name) => format!("--{name}[=VALUE]"),
+        None => format!("--{}", declared.replace('=', "=VALUE")),
     }));
     options.extend(rule.single_dash.iter().map(|name| name.replace(':', " VALUE")));
     if options.is_empty() { "no options".to_owned() } else { options.join(" ") }
@@ -287,15 +291,16 @@ fn short_options(
             return unknown(rule, &option);
         };
         seen.push(option.clone());
-        if rule.short.get(at + c.len_utf8()..).is_some_and(|behind| behind.starts_with(':')) {
-            let attached = cluster.as_str();
-            return if !attached.is_empty() {
-                check_value(rule, &option, attached)
-            } else {
-                match rest.next() {
-                    Some(value) => check_value(rule, &option, value),
-                    None => blocked("option", format!("`{option}` of `{}` needs a value", rule.name)),
-                }
+        let behind = rule.short.get(at + c.len_utf8()..).unwrap_or_default();
+        let attached = cluster.as_str();
+        // `x:` takes the rest of the word or the next one, `x::` the rest of the word only.
+        if behind.starts_with("::") || (behind.starts_with(':') && !attached.is_empty()) {
+            return check_value(rule, &option, attached);
+        }
+        if behind.starts_with(':') {
+            return match rest.next() {
+                Some(value) => check_value(rule, &option, value),
+                None => blocked("option", format!("`{option}` of `{}` needs a value", rule.name)),
             };
         }
     }
@@ -316,8 +321,10 @@ fn check_operands(rule: &CommandRule, operands: &[&str]) -> Result<(), Blocked> 
     let mut rest = operands;
     if !rule.words.is_empty() {
         let matching = rule.words.iter().find_map(|words| {
+            let (words, ends) =
+                words.strip_suffix('$').map_or((words.as_str(), false), |words| (words, true));
             let words: Vec<&str> = words.split(' ').collect();
-            operands.strip_prefix(words.as_slice())
+            operands.strip_prefix(words.as_slice()).filter(|behind| !ends || behind.is_empty())
         });
         match matching {
             Some(behind) => rest = behind,

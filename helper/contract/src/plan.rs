@@ -433,7 +433,10 @@ fn steps<'a>(action: &'a Action, bound: &Bound<'_>) -> Result<Vec<PlannedStep<'a
             let resolved = command::resolve(config, text("command", bytes)?).map_err(Refusal::Command)?;
             Ok(vec![PlannedStep {
                 name: "main",
-                kind: StepKind::Program { path: &resolved.rule.exec, fallbacks: &[] },
+                kind: StepKind::Program {
+                    path: &resolved.rule.exec,
+                    fallbacks: &resolved.rule.exec_fallbacks,
+                },
                 argv: resolved.argv,
                 sandbox: Cow::Borrowed(resolved.rule.sandbox.as_ref().unwrap_or(&action.sandbox)),
             }])

@@ -122,10 +122,16 @@ pub struct CommandRule {
     pub name: String,
     /// The program's absolute path.
     pub exec: String,
+    /// Other absolute paths, tried only when the first does not exist.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub exec_fallbacks: Vec<String>,
+    /// Whether the program may be an interpreter; its rules then say what it may be asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub allow_interpreter: bool,
     /// Fixed arguments put first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub args: Vec<String>,
-    /// Short options as in an optstring: `"ln:"`.
+    /// Short options as in an optstring: `"ln:"`; `"b::"` takes a value only in the same word.
     #[serde(default, skip_serializing_if = "is_default")]
     pub short: String,
     /// Long options without dashes; `name=` takes a value, `name=?` may take one.
@@ -134,10 +140,11 @@ pub struct CommandRule {
     /// Options of find(1)'s kind: `"-name:"` takes the next word.
     #[serde(default, skip_serializing_if = "is_default")]
     pub single_dash: Vec<String>,
-    /// Accepted beginnings of the operands, word by word: `"status"`, `"addr show"`.
+    /// Accepted beginnings of the operands, word by word: `"status"`, `"addr show"`; nothing may follow
+    /// one that ends in `$`: `"addr$"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub words: Vec<String>,
-    /// Options that must be given, with their dashes.
+    /// Options that must be given, with their dashes; `"-V|--version"`: one of these.
     #[serde(default, skip_serializing_if = "is_default")]
     pub required: Vec<String>,
     /// How many operands, `words` not counted.

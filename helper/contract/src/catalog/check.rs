@@ -481,6 +481,7 @@ fn check_rule(at: &str, rule: &CommandRule) -> Result<(), Problem> {
         return problem(format!("{at}.name"), "a command's name is 1 to 64 of A-Z a-z 0-9 . _ -");
     }
     check_absolute(&format!("{at}.exec"), std::slice::from_ref(&rule.exec))?;
+    check_absolute(&format!("{at}.exec_fallbacks"), &rule.exec_fallbacks)?;
     if let Some(pattern) = &rule.operand {
         check_pattern(&format!("{at}.operand"), pattern)?;
     }
