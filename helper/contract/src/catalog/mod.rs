@@ -17,8 +17,7 @@ pub use action::{
     ResultShape, Risk, Script, Step, Timeout,
 };
 pub use builtin::{AddressRule, Builtin, BuiltinConfig, CommandEntry, CommandRule, Operands};
-pub(crate) use check::hex;
-pub use check::{CatalogError, is_name};
+pub use check::{CatalogError, hex, is_name};
 pub use derive::fixed_part;
 pub use param::{Literal, Param, ParamType};
 pub use sandbox::{Base, Limits, ListScope, Network, NetworkClass, Promise, Sandbox, SyscallGroup};
