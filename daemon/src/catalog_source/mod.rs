@@ -34,8 +34,8 @@ pub fn build(sources: &[PathBuf]) -> Result<Catalog, Vec<SourceError>> {
 /// # Errors
 /// The catalogue is larger than the helper reads.
 pub fn to_json(catalog: &Catalog) -> Result<String, String> {
-    let mut text =
-        serde_json::to_string_pretty(catalog).map_err(|error| format!("cannot write the catalogue: {error}"))?;
+    let mut text = serde_json::to_string_pretty(catalog)
+        .map_err(|error| format!("cannot write the catalogue: {error}"))?;
     text.push('\n');
     if text.len() > limits::CATALOG {
         return Err(format!(

@@ -50,9 +50,7 @@ impl Sources {
     /// A finding about a key path of an action, at its place in the sources.
     pub fn finding(&self, action: &str, path: &str, text: impl Into<String>) -> SourceError {
         match self.places.get(action).and_then(|(file, document)| Some((self.files.get(*file)?, document))) {
-            Some((file, document)) => {
-                SourceError::at(&file.path, &file.text, document.locate(path), text)
-            }
+            Some((file, document)) => SourceError::at(&file.path, &file.text, document.locate(path), text),
             None => SourceError::of_file(Path::new("catalog.json"), text),
         }
     }
@@ -159,7 +157,10 @@ impl Reader {
                 Some(file) => format!("{}:{}", file.path.display(), first.locate("name").line),
                 None => format!("line {} of this file", first.locate("name").line),
             };
-            return report("name", format!("the action `{}` stands twice; the first is at {first}", action.name));
+            return report(
+                "name",
+                format!("the action `{}` stands twice; the first is at {first}", action.name),
+            );
         }
         self.places.insert(action.name.clone(), (self.files.len(), document));
         self.actions.insert(action.name.clone(), action);
