@@ -6,6 +6,7 @@ pub mod config;
 pub mod confine;
 pub mod helper;
 pub mod http;
+pub mod log;
 pub mod mcp;
 pub mod paths;
 pub mod policy;
