@@ -1,2 +1,86 @@
-//! Not yet.
-fn main() {}
+#![forbid(unsafe_code)]
+//! The command `gloveport`: what people use to try, prepare, steer and examine the two daemons, and what an
+//! MCP client starts to speak over stdin and stdout.
+
+mod accounts;
+mod address;
+mod base64;
+mod call;
+mod catalog;
+mod clock;
+mod failure;
+mod files;
+mod http;
+mod mcp;
+mod out;
+mod token;
+mod tools;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use failure::{Outcome, USAGE};
+use gloveportd::paths::Paths;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A port through which an AI agent can work on this host, and touch only what is inside.
+#[derive(Debug, Parser)]
+#[command(name = "gloveport", version, about, max_term_width = 100)]
+struct Cli {
+    /// Use this one directory in place of /etc/gloveport, /run/gloveport and /var/log/gloveport
+    /// [env: GLOVEPORT_STATE]
+    #[arg(long, global = true, value_name = "DIR")]
+    state: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Call(call::CallArgs),
+    Tools(tools::ToolsArgs),
+    /// Write, review and sign catalogues
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
+    /// Who may call what
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error),
+    };
+    match run(&cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            out::note(format!("gloveport: {failure}"));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Outcome {
+    let paths = Paths::from_env_or(cli.state.clone());
+    match &cli.command {
+        Command::Call(args) => call::run(args, &paths),
+        Command::Tools(args) => tools::run(args, &paths),
+        Command::Catalog(command) => catalog::run(command, &paths),
+        Command::Token(command) => token::run(command, &paths),
+    }
+}
+
+/// Help and version are answers, anything else is a wrong call.
+fn explain(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            out::text(&error.render().to_string());
+            ExitCode::SUCCESS
+        }
+        _ => {
+            out::note(error.render().to_string().trim_end());
+            ExitCode::from(USAGE)
+        }
+    }
+}
