@@ -5,6 +5,7 @@
 //! call with the same code before it acts. Everything here is pure: no file, no clock, no process. What
 //! needs the file system (does the path exist, is it a symbolic link) happens in the child, as `run_as`.
 
+pub mod address;
 pub mod catalog;
 pub mod command;
 pub mod limits;
@@ -13,3 +14,4 @@ pub mod packet;
 pub mod plan;
 pub mod token;
 pub mod units;
+pub mod url;

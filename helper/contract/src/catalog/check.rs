@@ -202,7 +202,8 @@ impl Action {
                 self.check_commands(&rules)
             }
             (Some(_), None) => problem("builtin_config", "this builtin needs its configuration"),
-            (Some(_), Some(_)) | (None, None) => Ok(()),
+            (Some(builtin), Some(config)) => super::handlers::check(self, builtin, config),
+            (None, None) => Ok(()),
         }
     }
 

@@ -15,7 +15,11 @@ impl Builtin {
             Self::Command => {}
             Self::LogSearch => sandbox.read = roots(&config.roots),
             Self::ReadFile => sandbox.read = roots(&config.read),
-            Self::WriteFile => sandbox.write = roots(&config.write),
+            Self::WriteFile => {
+                // What is there is read for a diff, a backup and the attributes that are kept.
+                sandbox.read = roots(&config.write);
+                sandbox.write = roots(&config.write);
+            }
             Self::MysqlQuery | Self::RedisCommand => {
                 sandbox.network = server(config.server.as_deref().unwrap_or_default());
                 sandbox.read = certificates();
@@ -33,11 +37,12 @@ impl Builtin {
     }
 }
 
-/// Name resolution and the system's certificate authorities.
+/// Name resolution, the system's certificate authorities, and certificates that a credential names.
 fn certificates() -> Vec<String> {
     [
         "?/etc/ssl/certs",
         "?/etc/pki",
+        "?/etc/gloveport/tls",
         "?/usr/share/ca-certificates",
         "?/etc/resolv.conf",
         "?/etc/hosts",

@@ -8,6 +8,7 @@ mod action;
 mod builtin;
 mod check;
 mod derive;
+mod handlers;
 mod param;
 mod sandbox;
 mod shapes;
@@ -19,6 +20,7 @@ pub use action::{
 pub use builtin::{AddressRule, Builtin, BuiltinConfig, CommandEntry, CommandRule, Operands};
 pub use check::{CatalogError, hex, is_name};
 pub use derive::fixed_part;
+pub use handlers::REDIS_COMMANDS;
 pub use param::{Literal, Param, ParamType};
 pub use sandbox::{Base, Limits, ListScope, Network, NetworkClass, Promise, Sandbox, SyscallGroup};
 
