@@ -1,0 +1,41 @@
+# What can be done here. Everything is built in one profile, so that nothing is built twice.
+
+.PHONY: help run build test lint fmt clean
+.DEFAULT_GOAL := help
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Further words for `gloveport up`: make run ARGS="--listen 127.0.0.1:9000"
+ARGS ?=
+
+help:
+	@echo "make run     build, then try gloveport on this machine, in the foreground"
+	@echo "make build   the four programs, in $(TARGET)/release"
+	@echo "make test    everything that continuous integration checks (needs root)"
+	@echo "make lint    formatting, lints, dependencies"
+	@echo "make fmt     format the sources"
+	@echo "make clean   remove what was built"
+
+# Built as the caller, run as root.
+run: build
+	@packaging/prerequisites.sh users
+	@if [ "$$(id -u)" = 0 ]; then exec $(TARGET)/release/gloveport up $(ARGS); \
+	elif command -v sudo >/dev/null; then exec sudo $(TARGET)/release/gloveport up $(ARGS); \
+	else echo "make run: this needs root and there is no sudo; run it as root," \
+	     "or take a first look with: $(TARGET)/release/gloveport up --same-user" >&2; exit 1; fi
+
+build:
+	@packaging/prerequisites.sh run
+	@packaging/build.sh
+
+test:
+	@tests/run.sh
+
+lint:
+	@packaging/prerequisites.sh tools
+	@tests/lint.sh
+
+fmt:
+	@cargo fmt --all
+
+clean:
+	@cargo clean

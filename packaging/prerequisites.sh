@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Installs what is missing, and says what it does.
+#
+#   packaging/prerequisites.sh run     what `make run` needs: a linker, ssh-keygen
+#   packaging/prerequisites.sh tools   cargo-nextest and cargo-deny
+#   packaging/prerequisites.sh test    what the suites need: ordinary programs, MCP clients
+#   packaging/prerequisites.sh users   the two system users
+#
+# Programs come from the distribution, Python clients from PyPI into virtual environments and Node clients
+# from npm; both live under the target directory and are kept until the files that list them change.
+set -eu
+cd "$(dirname "$0")/.."
+
+TARGET=${CARGO_TARGET_DIR:-target}
+CLIENTS=tests/clients
+
+# command: Debian's package: Fedora's package. A missing command means its package is installed.
+RUN_TABLE='
+cc:         gcc:             gcc
+ssh-keygen: openssh-client:  openssh-clients
+'
+TOOLS_TABLE='
+python3:    python3:         python3
+'
+TEST_TABLE='
+dig:        bind9-dnsutils:  bind-utils
+file:       file:            file
+ip:         iproute2:        iproute
+lsblk:      util-linux:      util-linux
+man:        man-db:          man-db
+npm:        npm:             nodejs-npm
+ping:       iputils-ping:    iputils
+ps:         procps:          procps-ng
+strace:     strace:          strace
+traceroute: traceroute:      traceroute
+'
+
+say() { printf '    %s\n' "$*"; }
+fail() { printf 'prerequisites: %s\n' "$*" >&2; exit 1; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif command -v sudo >/dev/null; then sudo "$@"
+    else fail "this needs root and there is no sudo; run as root: $*"
+    fi
+}
+
+install_packages() {
+    say "installing from the distribution: $*"
+    if command -v apt-get >/dev/null; then
+        as_root apt-get -qq -o DPkg::Lock::Timeout=300 update
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 \
+            install --no-install-recommends "$@" >/dev/null
+    elif command -v dnf >/dev/null; then
+        as_root dnf -q -y install "$@" >/dev/null
+    else
+        fail "neither apt-get nor dnf is here; install by hand: $*"
+    fi
+}
+
+# install_missing TABLE: the packages of those commands that are not in PATH, in one go.
+install_missing() {
+    local missing=() command debian fedora
+    while IFS=: read -r command debian fedora; do
+        [ -n "$command" ] || continue
+        # System directories are searched too: ip and ping may live where a user's PATH does not lead.
+        PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null && continue
+        if command -v dnf >/dev/null; then missing+=("${fedora// /}"); else missing+=("${debian// /}"); fi
+    done <<<"$1"
+    if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
+}
+
+# virtual_environment NAME: the packages of requirements-NAME.txt in $TARGET/clients/NAME.
+virtual_environment() {
+    local place=$TARGET/clients/$1 list=$CLIENTS/requirements-$1.txt stamp
+    stamp=$(sha256sum "$list" | cut -d' ' -f1)
+    [ "$(cat "$place/stamp" 2>/dev/null)" = "$stamp" ] && return
+    say "installing from PyPI: $(grep -v '^#' "$list" | wc -l) packages of $list"
+    rm -rf "$place"
+    python3 -m venv "$place"
+    "$place/bin/pip" --quiet --disable-pip-version-check install --requirement "$list"
+    echo "$stamp" >"$place/stamp"
+}
+
+# node_modules: the Node clients, and the Node that runs them, in $TARGET/clients/node.
+node_modules() {
+    local place=$TARGET/clients/node stamp
+    stamp=$(sha256sum "$CLIENTS/package-lock.json" | cut -d' ' -f1)
+    [ "$(cat "$place/stamp" 2>/dev/null)" = "$stamp" ] && return
+    say "installing from npm: the packages of $CLIENTS/package-lock.json"
+    rm -rf "$place"
+    mkdir -p "$place"
+    cp "$CLIENTS/package.json" "$CLIENTS/package-lock.json" "$place"
+    npm --prefix "$place" ci --silent --no-audit --no-fund
+    echo "$stamp" >"$place/stamp"
+}
+
+rust() {
+    command -v cargo >/dev/null && return
+    fail "cargo is missing. Install Rust 1.89 or newer, as https://rustup.rs describes"
+}
+
+tools() {
+    install_missing "$TOOLS_TABLE"
+    # Debian splits the module that makes virtual environments from python3.
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then install_packages python3-venv; fi
+    virtual_environment tools
+}
+
+# system_user NAME PURPOSE
+system_user() {
+    getent passwd "$1" >/dev/null && return
+    say "creating the system user $1: $2"
+    as_root useradd --system --user-group --no-create-home --home-dir /nonexistent \
+        --shell /usr/sbin/nologin --comment "gloveport, $2" "$1"
+}
+
+case ${1-} in
+run)
+    rust
+    install_missing "$RUN_TABLE"
+    ;;
+tools)
+    rust
+    tools
+    ;;
+test)
+    tools
+    install_missing "$RUN_TABLE$TEST_TABLE"
+    for list in "$CLIENTS"/requirements-*.txt; do
+        name=${list##*/requirements-}
+        virtual_environment "${name%.txt}"
+    done
+    node_modules
+    ;;
+users)
+    system_user gloveport "the daemon"
+    system_user gloveport-run "what it runs"
+    ;;
+*)
+    fail "say what for: run, tools, test or users"
+    ;;
+esac
