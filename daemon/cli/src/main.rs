@@ -7,14 +7,18 @@ mod address;
 mod base64;
 mod call;
 mod catalog;
+mod catalogs;
 mod clock;
 mod failure;
 mod files;
+mod handover;
+mod host_key;
 mod http;
 mod mcp;
 mod out;
 mod token;
 mod tools;
+mod up;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -37,6 +41,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Up(up::UpArgs),
     Call(call::CallArgs),
     Tools(tools::ToolsArgs),
     /// Write, review and sign catalogues
@@ -45,6 +50,9 @@ enum Command {
     /// Who may call what
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Become one half, with the socket that is stdin
+    #[command(hide = true)]
+    Handover(handover::HandoverArgs),
 }
 
 fn main() -> ExitCode {
@@ -64,10 +72,12 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Outcome {
     let paths = Paths::from_env_or(cli.state.clone());
     match &cli.command {
+        Command::Up(args) => up::run(args, cli.state.clone()),
         Command::Call(args) => call::run(args, &paths),
         Command::Tools(args) => tools::run(args, &paths),
         Command::Catalog(command) => catalog::run(command, &paths),
         Command::Token(command) => token::run(command, &paths),
+        Command::Handover(args) => handover::run(args),
     }
 }
 
