@@ -1,0 +1,230 @@
+#![forbid(unsafe_code)]
+//! The two files of the audit chain: `audit.jsonl`, to which lines are appended, and `audit.head`.
+//!
+//! The head is overwritten in place: its line is shorter than a disk's sector and never gets shorter, and
+//! so the writer needs no system call that takes a path, as replacing the file by a new one would. It is
+//! written after each line and put on disk after the lines; when it names a line that is not there, lines
+//! are missing.
+
+use super::chain::Position;
+use super::record::{Kind, RECORD, Record};
+use super::{recovery, time};
+use crate::paths::Paths;
+use crate::trusted_file::{self, TrustedFileError};
+use nix::errno::Errno;
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often, and at what distance, we look whether the writer of a helper before us has ended.
+const LOCK_ATTEMPTS: u32 = 50;
+const LOCK_DISTANCE: Duration = Duration::from_millis(100);
+/// Two of the longest lines: the last whole one is in there, whatever follows it.
+pub(super) const TAIL: usize = 2 * (RECORD + 1024);
+
+/// Why the chain cannot be continued.
+#[derive(Debug)]
+pub enum JournalError {
+    /// A file is not trusted.
+    File(TrustedFileError),
+    /// A file cannot be read or locked.
+    System(PathBuf, io::Error),
+    /// Another helper writes the chain.
+    Locked(PathBuf),
+    /// The end of the file is no chain.
+    NotAChain(PathBuf),
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::System(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Locked(path) => {
+                write!(f, "{}: another gloveport-helper writes it: stop that one first", path.display())
+            }
+            Self::NotAChain(path) => {
+                let path = path.display();
+                write!(
+                    f,
+                    "{path} does not end in an audit record: look at it, and move it away to begin a new one"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+/// The chain, open for appending.
+#[derive(Debug)]
+pub struct Journal {
+    log: File,
+    head: File,
+    place: Position,
+    /// Bytes of whole lines in the log.
+    length: u64,
+    /// Whether something may stand after them.
+    ragged: bool,
+    log_unsynced: bool,
+    head_unsynced: bool,
+    /// Records that must come before any other.
+    owed: Vec<Record>,
+    lost: Option<Lost>,
+}
+
+/// Records that could not be written.
+#[derive(Debug)]
+struct Lost {
+    count: u64,
+    since: String,
+    errno: Errno,
+}
+
+impl Journal {
+    /// Opens the chain, or begins one, and finds out where it goes on.
+    ///
+    /// # Errors
+    /// A file is not trusted, written by another helper, or does not end in a chain.
+    pub fn open(paths: &Paths, same_user: bool) -> Result<Self, JournalError> {
+        let open = |path, append| trusted_file::open_own(path, append, same_user).map_err(JournalError::File);
+        let log = open(&paths.audit, true)?;
+        let head = open(&paths.audit_head, false)?;
+        let system = |error| JournalError::System(paths.audit.clone(), error);
+        lock(&log).map_err(|error| match error {
+            TryLockError::WouldBlock => JournalError::Locked(paths.audit.clone()),
+            TryLockError::Error(error) => system(error),
+        })?;
+        let length = log.metadata().map_err(system)?.len();
+        let start = length.saturating_sub(u64::try_from(TAIL).unwrap_or(u64::MAX));
+        let mut tail = vec![0; usize::try_from(length - start).unwrap_or(0)];
+        log.read_exact_at(&mut tail, start).map_err(system)?;
+        let mut head_text = Vec::new();
+        (&head)
+            .take(1024)
+            .read_to_end(&mut head_text)
+            .map_err(|error| JournalError::System(paths.audit_head.clone(), error))?;
+        let found = recovery::recover(&tail, start == 0, &head_text)
+            .ok_or_else(|| JournalError::NotAChain(paths.audit.clone()))?;
+        let whole = length - u64::try_from(found.torn).unwrap_or(0);
+        Ok(Self {
+            log,
+            head,
+            place: found.place,
+            length: whole,
+            ragged: whole != length,
+            log_unsynced: false,
+            head_unsynced: false,
+            owed: found.records,
+            lost: None,
+        })
+    }
+
+    /// The descriptors that the writer needs, to be spared when it closes all others.
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        [self.log.as_raw_fd(), self.head.as_raw_fd()]
+    }
+
+    /// Where the chain ends.
+    pub(super) fn place(&self) -> Position {
+        self.place
+    }
+
+    /// Appends a record, and before it those that are owed. It is not on disk yet.
+    ///
+    /// # Errors
+    /// That of the write; the chain is then as it was, and the loss is recorded as soon as possible.
+    pub(super) fn append(&mut self, json: &str) -> Result<Position, Errno> {
+        let result = self.pay().and_then(|()| self.write(json));
+        if let Err(errno) = result {
+            let lost = self.lost.get_or_insert_with(|| Lost { count: 0, since: time::now(), errno });
+            lost.count += 1;
+        }
+        result
+    }
+
+    /// Writes what is owed: first what was found at the start, then what was lost since.
+    fn pay(&mut self) -> Result<(), Errno> {
+        while let Some(record) = self.owed.first() {
+            let json = record.to_json().ok_or(Errno::EMSGSIZE)?;
+            self.write(&json)?;
+            self.owed.remove(0);
+        }
+        if let Some(Lost { count, since, errno }) = &self.lost {
+            let reason = format!("records could not be written since {since}: {}", errno.desc());
+            let record = Record { count: Some(*count), reason: Some(reason), ..Record::new(Kind::Gap) };
+            self.write(&record.to_json().ok_or(Errno::EMSGSIZE)?)?;
+            self.lost = None;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, json: &str) -> Result<Position, Errno> {
+        let (line, next) = self.place.next(&time::now(), json).ok_or(Errno::EINVAL)?;
+        if self.ragged {
+            self.log.set_len(self.length).map_err(errno)?;
+            self.ragged = false;
+        }
+        if let Err(error) = self.log.write_all(line.as_bytes()) {
+            // On a full disk a part of the line may stand there.
+            self.ragged = self.log.set_len(self.length).is_err();
+            return Err(errno(error));
+        }
+        self.length += u64::try_from(line.len()).unwrap_or(0);
+        self.place = next;
+        self.log_unsynced = true;
+        // A head that lags behind is right when the helper starts again; a line is not taken back for it.
+        self.head_unsynced |= self.head.write_all_at(next.head().as_bytes(), 0).is_ok();
+        Ok(next)
+    }
+
+    /// Puts all lines on disk.
+    ///
+    /// # Errors
+    /// That of the disk.
+    pub(super) fn sync(&mut self) -> Result<(), Errno> {
+        if std::mem::take(&mut self.log_unsynced) {
+            self.log.sync_data().map_err(errno)?;
+        }
+        Ok(())
+    }
+
+    /// Puts all lines and then the head on disk.
+    ///
+    /// # Errors
+    /// That of the disk.
+    pub(super) fn settle(&mut self) -> Result<(), Errno> {
+        self.sync()?;
+        if std::mem::take(&mut self.head_unsynced) {
+            self.head.sync_data().map_err(errno)?;
+        }
+        Ok(())
+    }
+
+    /// Whether [`Journal::settle`] has something to do.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.log_unsynced || self.head_unsynced
+    }
+}
+
+/// The writer of a helper that has just ended may still be writing its last records.
+fn lock(log: &File) -> Result<(), TryLockError> {
+    for _ in 1..LOCK_ATTEMPTS {
+        match log.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_DISTANCE),
+            result => return result,
+        }
+    }
+    log.try_lock()
+}
+
+fn errno(error: io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}
+
+#[cfg(test)]
+mod tests;

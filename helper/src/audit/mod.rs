@@ -1,0 +1,21 @@
+#![forbid(unsafe_code)]
+//! The audit chain: who asked for what, what was decided, and how it ended.
+//!
+//! One process writes it, see [`writer`]. Every other process of the helper holds a [`Client`], sends it a
+//! [`Record`] and gets a receipt: the record's number and hash, which also go into the tool's result.
+
+mod chain;
+mod client;
+mod filter;
+mod journal;
+mod record;
+mod recovery;
+mod reply;
+mod time;
+pub mod writer;
+
+pub use client::{AuditError, Client};
+pub use journal::{Journal, JournalError};
+pub use record::{
+    CallerProof, ContentRecord, Decision, EnforcementRecord, Kind, Record, StepRecord, rule, text,
+};
