@@ -1,0 +1,165 @@
+//! The whole pair, as `gloveport up` starts it.
+
+use crate::action::{self, Action};
+use crate::mcp::{Endpoint, ToolResult};
+use crate::{Scene, processes, programs, scene};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A running daemon and helper. Stopped when it is dropped, and nothing may be left then.
+#[derive(Debug)]
+pub struct Pair {
+    /// Where its daemon listens, and its token.
+    pub endpoint: Endpoint,
+    /// The path of the helper's socket.
+    pub helper_socket: PathBuf,
+    /// Its state directory.
+    pub state: PathBuf,
+    /// Where it runs. The last field: everything else is gone before it is.
+    up: Up,
+    /// The place of the test.
+    pub scene: Scene,
+}
+
+impl Deref for Pair {
+    type Target = Endpoint;
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
+impl Scene {
+    /// Starts the pair with these actions.
+    pub fn pair(self, actions: &[Action]) -> Pair {
+        let sources = self.root.join("catalog");
+        scene::make_directory(&sources);
+        fs::write(sources.join("tests.yaml"), action::source(actions)).expect("writing a catalogue");
+        self.pair_of(&[&sources])
+    }
+
+    /// Starts the pair with catalogues that lie somewhere.
+    ///
+    /// # Panics
+    /// With what `gloveport up` said, where it does not come up.
+    pub fn pair_of(self, catalogs: &[&Path]) -> Pair {
+        let (up, ready) = Up::start(&self, catalogs);
+        let text = |key: &str| ready[key].as_str().unwrap_or_default().to_owned();
+        Pair {
+            endpoint: Endpoint::of(&text("endpoint"), Some(&text("token"))),
+            helper_socket: text("socket").into(),
+            state: text("state").into(),
+            up,
+            scene: self,
+        }
+    }
+}
+
+impl Pair {
+    /// A pair with [`Scene::any_probe`] alone.
+    pub fn with_probe() -> Self {
+        let scene = Scene::new();
+        let probe = scene.any_probe();
+        scene.pair(&[probe])
+    }
+
+    /// Runs the probe through the action `probe`.
+    pub fn probe(&self, words: &[&str]) -> ToolResult {
+        self.call("probe", json!({"params": {"words": words}}))
+    }
+
+    /// The process of one of the two programs, by its name.
+    ///
+    /// # Panics
+    /// Where it does not run.
+    pub fn process(&self, program: &str) -> processes::Process {
+        let family = processes::descendants(self.up.child.id());
+        let ours = family.into_iter().find(|process| {
+            let executable = process.command.split(' ').next().unwrap_or_default();
+            executable.rsplit('/').next() == Some(program)
+        });
+        ours.unwrap_or_else(|| panic!("{program} does not run"))
+    }
+
+    /// What `gloveport up` and its two programs have logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.up.log).unwrap_or_default()
+    }
+}
+
+/// `gloveport up`.
+#[derive(Debug)]
+struct Up {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Up {
+    /// Starts it, and reads its one line.
+    fn start(scene: &Scene, catalogs: &[&Path]) -> (Self, Value) {
+        let log = scene.root.join("up.log");
+        let mut command = Command::new(programs::built("gloveport"));
+        command
+            .args(["up", "--json", "--listen", "127.0.0.1:0", "--daemon-user"])
+            .arg(scene.daemon.number.to_string())
+            .arg("--state")
+            .arg(scene.state())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("creating a log"));
+        for catalog in catalogs {
+            command.arg("--catalog").arg(catalog);
+        }
+        let mut child = command.spawn().expect("starting gloveport");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("reading what `up` prints");
+        let up = Self { child, log };
+        match serde_json::from_str(&line) {
+            Ok(ready) => (up, ready),
+            Err(_) => panic!("`gloveport up` did not come up: {line}{}", up.said()),
+        }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let family = processes::descendants(self.child.id());
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let mut status = None;
+        for _ in 0..1000 {
+            status = self.child.try_wait().expect("waiting for `up`");
+            if status.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if status.is_none() {
+            // Not ours alone to judge: what it started must not outlive the test in any case.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        let left: Vec<_> =
+            family.iter().filter(|one| processes::read(one.pid).as_ref() == Some(one)).collect();
+        for process in &left {
+            if let Some(pid) = rustix::process::Pid::from_raw(process.pid.cast_signed()) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+        if std::thread::panicking() {
+            eprintln!("--- {}\n{}", self.log.display(), self.said());
+            return;
+        }
+        assert!(status.is_some_and(|status| status.success()), "`up` ended with {status:?}: {}", self.said());
+        assert!(left.is_empty(), "`up` left these running: {left:#?}");
+    }
+}

@@ -1,0 +1,2 @@
+#![forbid(unsafe_code)]
+//! The end-to-end suites, against the real programs.
