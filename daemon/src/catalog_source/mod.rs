@@ -6,13 +6,16 @@
 //! mean is decided by [`gloveport_contract::catalog::Catalog::check`], the same code that the helper runs
 //! before it acts on a catalogue; nothing that it refuses leaves this module.
 
+mod diff;
 mod error;
 pub mod install;
+pub mod language;
 mod message;
 mod outline;
 mod read;
 mod script;
 
+pub use diff::{Change, Direction, diff};
 pub use error::{Place, SourceError};
 pub use read::Sources;
 

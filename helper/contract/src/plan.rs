@@ -464,14 +464,19 @@ fn program(argv: &[ArgvItem]) -> &str {
 }
 
 /// Renders an argv: literals as they are, a placeholder as one element (a list: as several), a group only
-/// when all its parameters are given.
+/// when all its parameters are given; an empty list is not.
 fn render(argv: &[ArgvItem], bound: &Bound<'_>) -> Result<Vec<Vec<u8>>, Refusal> {
     let mut rendered = Vec::with_capacity(argv.len());
     for item in argv {
         match item {
             ArgvItem::One(text) => element(text, bound, false, &mut rendered),
             ArgvItem::Group(items) => {
-                let given = |name: &str| bound.get(name).is_some_and(|value| *value != Value::Boolean(false));
+                let given = |name: &str| match bound.get(name) {
+                    None | Some(Value::Null | Value::Boolean(false)) => false,
+                    // `--unit` without its value would swallow the next argument.
+                    Some(Value::List(items)) => !items.is_empty(),
+                    Some(_) => true,
+                };
                 if items.iter().filter_map(|text| placeholder(text)).all(given) {
                     items.iter().for_each(|text| element(text, bound, true, &mut rendered));
                 }

@@ -112,8 +112,8 @@ pub enum Filter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redact {
-    /// Built-in recognisers by name; `secrets` is the only one.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// Built-in recognisers by name; `secrets` is the only one, and in force unless the list is given.
+    #[serde(default = "recognisers", skip_serializing_if = "is_recognisers")]
     pub builtin: Vec<String>,
     /// RE2 patterns of the action's own.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -122,8 +122,17 @@ pub struct Redact {
 
 impl Default for Redact {
     fn default() -> Self {
-        Self { builtin: vec!["secrets".into()], patterns: Vec::new() }
+        Self { builtin: recognisers(), patterns: Vec::new() }
     }
+}
+
+/// What is recognised where `redact` says nothing of it: patterns of its own take nothing away.
+fn recognisers() -> Vec<String> {
+    vec!["secrets".into()]
+}
+
+fn is_recognisers(builtin: &[String]) -> bool {
+    builtin == recognisers()
 }
 
 /// What becomes of terminal escapes, bidirectional and zero-width characters.
@@ -153,7 +162,8 @@ pub struct Output {
 pub enum ArgvItem {
     /// A literal or a whole-element placeholder.
     One(String),
-    /// Present when each of its parameters is given (a boolean: when it is true), absent otherwise.
+    /// Present when each of its parameters is given (a boolean: when it is true; a list: when it has
+    /// items), absent otherwise.
     Group(Vec<String>),
 }
 

@@ -10,6 +10,7 @@ mod check;
 mod derive;
 mod handlers;
 mod param;
+mod programs;
 mod sandbox;
 mod shapes;
 
@@ -18,10 +19,11 @@ pub use action::{
     ResultShape, Risk, Script, Step, Timeout,
 };
 pub use builtin::{AddressRule, Builtin, BuiltinConfig, CommandEntry, CommandRule, Operands};
-pub use check::{CatalogError, hex, is_name};
+pub use check::{CatalogError, hex, is_name, is_root_group};
 pub use derive::fixed_part;
 pub use handlers::REDIS_COMMANDS;
 pub use param::{Literal, Param, ParamType};
+pub use programs::{is_interpreter, is_wrapper};
 pub use sandbox::{Base, Limits, ListScope, Network, NetworkClass, Promise, Sandbox, SyscallGroup};
 
 use serde::{Deserialize, Serialize};

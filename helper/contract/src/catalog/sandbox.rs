@@ -57,6 +57,13 @@ pub enum Network {
     Classes(Vec<NetworkClass>),
 }
 
+impl Network {
+    /// Whether it has sockets of this host's services.
+    pub fn has_unix(&self) -> bool {
+        matches!(self, Self::Classes(classes) if classes.contains(&NetworkClass::Unix))
+    }
+}
+
 /// A named group of further system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
