@@ -4,6 +4,7 @@
 
 mod accounts;
 mod address;
+mod audit;
 mod base64;
 mod call;
 mod catalog;
@@ -16,6 +17,7 @@ mod host_key;
 mod http;
 mod mcp;
 mod out;
+mod stdio;
 mod token;
 mod tools;
 mod up;
@@ -47,6 +49,10 @@ enum Command {
     /// Write, review and sign catalogues
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
+    Stdio(stdio::StdioArgs),
+    /// What happened on this host
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Who may call what
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -77,6 +83,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Tools(args) => tools::run(args, &paths),
         Command::Catalog(command) => catalog::run(command, &paths),
         Command::Token(command) => token::run(command, &paths),
+        Command::Stdio(args) => stdio::run(args, &paths),
+        Command::Audit(command) => audit::run(command, &paths),
         Command::Handover(args) => handover::run(args),
     }
 }

@@ -55,7 +55,19 @@ impl Daemon {
     /// # Errors
     /// Nothing answers there: exit code 69.
     pub fn connect(&self) -> Result<http::Stream, Failure> {
-        self.endpoint.connect().map_err(|error| unreachable(&self.endpoint, &error))
+        self.endpoint.connect().map_err(|error| self.unreachable(&error))
+    }
+
+    /// Why there is no answer, and what to do: exit code 69.
+    pub fn unreachable(&self, error: &io::Error) -> Failure {
+        unreachable(&self.endpoint, error)
+    }
+
+    /// Why an answer is a refusal, and what to do: exit code 125.
+    pub fn refusal(&self, status: u16, body: &[u8]) -> Failure {
+        let reply: Value = serde_json::from_slice(body).unwrap_or_default();
+        let message = reply.pointer("/error/message").and_then(Value::as_str).map(out::printable);
+        refusal(status, message, self)
     }
 
     /// One request and its result. Messages about its progress go to `on_progress`.
@@ -77,10 +89,10 @@ impl Daemon {
         headers.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
 
         let stream = self.connect()?;
-        let broken = |error: io::Error| unreachable(&self.endpoint, &error);
+        let broken = |error: io::Error| self.unreachable(&error);
         stream.set_read_timeout(timeout).map_err(broken)?;
-        let mut answer =
-            http::post(stream, &self.endpoint, &headers, message.to_string().as_bytes()).map_err(broken)?;
+        let mut answer = http::send(stream, &self.endpoint, "POST", &headers, message.to_string().as_bytes())
+            .map_err(broken)?;
         let reply = read_reply(&mut answer, &mut on_progress).map_err(broken)?;
         result_of(answer.status, reply, self)
     }
@@ -139,13 +151,17 @@ fn read_reply(answer: &mut Answer, on_progress: &mut impl FnMut(&str)) -> io::Re
 }
 
 fn result_of(status: u16, reply: Option<Value>, daemon: &Daemon) -> Result<Value, Failure> {
-    let refused = |what: String| Failure::new(what).code(REFUSED);
     let mut reply = reply.unwrap_or(Value::Null);
     if let Some(result) = reply.get_mut("result") {
         return Ok(result.take());
     }
     let message = reply.pointer("/error/message").and_then(Value::as_str).map(out::printable);
-    Err(match (status, message) {
+    Err(refusal(status, message, daemon))
+}
+
+fn refusal(status: u16, message: Option<String>, daemon: &Daemon) -> Failure {
+    let refused = |what: String| Failure::new(what).code(REFUSED);
+    match (status, message) {
         (401, _) if daemon.token.is_none() && daemon.endpoint.is_local() => {
             refused(format!("the daemon does not know the local user {}", rustix::process::getuid().as_raw()))
                 .remedy(
@@ -159,7 +175,7 @@ fn result_of(status: u16, reply: Option<Value>, daemon: &Daemon) -> Result<Value
         (_, Some(message)) => refused(message),
         (status, None) => refused(format!("{} answers with HTTP status {status}", daemon.endpoint))
             .remedy("is that gloveport's URL, with the path /mcp?"),
-    })
+    }
 }
 
 fn unreachable(endpoint: &Endpoint, error: &io::Error) -> Failure {

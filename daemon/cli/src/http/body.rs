@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn chunks_are_joined() {
         let chunked = Some(("transfer-encoding", "Chunked"));
-        assert_eq!(read(b"5\r\nhello\r\n3;x=y\r\n you\r\n0\r\n\r\n", 200, chunked).unwrap(), "hello you");
+        assert_eq!(read(b"5\r\nhello\r\n4;x=y\r\n you\r\n0\r\n\r\n", 200, chunked).unwrap(), "hello you");
         assert!(read(b"5\r\nhello\r\n", 200, chunked).is_err());
         assert!(read(b"zz\r\nhello\r\n", 200, chunked).is_err());
     }

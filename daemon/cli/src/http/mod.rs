@@ -54,21 +54,23 @@ impl Answer {
     }
 }
 
-/// Sends one POST and reads the head of its answer.
+/// Sends one request and reads the head of its answer.
 ///
 /// # Errors
 /// The connection broke, or what came back is not HTTP.
-pub fn post(
+pub fn send(
     stream: Stream,
     endpoint: &Endpoint,
+    method: &str,
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> io::Result<Answer> {
     let mut head = format!(
-        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+        "{method} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: gloveport/{}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n",
         endpoint.path(),
         endpoint.authority(),
+        env!("CARGO_PKG_VERSION"),
         body.len()
     );
     for (name, value) in headers {
@@ -82,9 +84,14 @@ pub fn post(
     }
     head.push_str("\r\n");
     let mut writer = stream.try_clone()?;
-    // One write, so that a small request is one segment and never waits for an acknowledgement.
-    writer.write_all(&[head.as_bytes(), body].concat())?;
-    read_head(BufReader::new(stream))
+    // One write, so that a small request is one segment and never waits for an acknowledgement. A server may
+    // answer and close before it has read a body that it refuses: then its answer is what counts.
+    match writer.write_all(&[head.as_bytes(), body].concat()) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+            Err(error)
+        }
+        _ => read_head(BufReader::new(stream)),
+    }
 }
 
 fn read_head(mut reader: BufReader<Stream>) -> io::Result<Answer> {
