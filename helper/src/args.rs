@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// Runs at once where `--max-runs` is not given.
 const RUNS: u32 = 32;
-/// Most runs at once: each is a process and a dozen descriptors, and 1024 of these is a common limit.
-const RUNS_MAX: u32 = 64;
+/// Most runs at once: the helper and the audit writer hold a few descriptors for each, and 1024 is a common
+/// limit.
+const RUNS_MAX: u32 = 256;
 /// The daemon's account where `--daemon-user` is not given.
 const DAEMON: &str = "gloveport";
 /// The environment variable that stands for `--state`.
@@ -25,7 +26,7 @@ Usage: gloveport-helper [OPTIONS]
   --state DIR            everything lies in DIR (also GLOVEPORT_STATE), instead of
                          /etc/gloveport, /run/gloveport and /var/log/gloveport
   --daemon-user USER     name, uid or uid:gid of the daemon [gloveport]
-  --max-runs N           runs at once, 1 to 64 [32]
+  --max-runs N           runs at once, 1 to 256 [32]
   --audit-sync MODE      when a record must be on disk before its program starts:
                          risk (for write and dangerous) or always [risk]
   --audit-full MODE      when the audit log cannot be written: refuse runs, or
@@ -291,7 +292,7 @@ mod tests {
             (&["--frob"][..], "--frob"),
             (&["--same-user=yes"], "--same-user"),
             (&["--max-runs", "0"], "--max-runs 0"),
-            (&["--max-runs", "65"], "1 to 64"),
+            (&["--max-runs", "257"], "1 to 256"),
             (&["--max-runs"], "needs a value"),
             (&["--audit-full", "stop"], "refuse or continue"),
             (&["--daemon-user", "absent"], "absent"),

@@ -59,3 +59,26 @@ fn read(path: &Path, limit: usize) -> Result<Vec<u8>, LoadError> {
         .map_err(|error| LoadError::Named(path.to_owned(), error))?;
     if bytes.len() > limit { Err(LoadError::TooLarge(path.to_owned(), limit)) } else { Ok(bytes) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(catalog: &str, signers: &str) -> Result<String, String> {
+        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/check");
+        let files = Files::Named { catalog: testdata.join(catalog), signers: testdata.join(signers) };
+        run(&files, &Paths::installed(), false).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn files_that_fit_together_are_ok_whoever_owns_them() {
+        let digest = "5a10cccf1e8a1e273f8f22fa9e5a1f40b3cd2310df1eafe6c1fc1ffed3a774ac";
+        assert_eq!(check("catalog.json", "trusted_signers"), Ok(format!("ok {digest} 0 actions")));
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        assert!(check("absent.json", "trusted_signers").unwrap_err().contains("absent.json.sig"));
+        assert!(check("catalog.json", "nobody").unwrap_err().contains("nobody"));
+    }
+}

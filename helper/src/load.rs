@@ -124,3 +124,62 @@ pub fn verify(bytes: &Bytes<'_>) -> Result<Loaded, LoadError> {
     catalog.check().map_err(|error| LoadError::Meaning(catalog_path(), error))?;
     Ok(Loaded { catalog, digest: hmac_sha256::Hash::hash(&bytes.catalog), signer: signer.principal.clone() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sshsig::tests::{SIGNERS, sign};
+
+    const EMPTY: &str = "{\"format\":1,\"actions\":[]}\n";
+
+    fn verify_text(catalog: &str, signature: &str, signers: &str) -> Result<Loaded, LoadError> {
+        verify(&Bytes {
+            catalog_path: Path::new("/s/catalog.json"),
+            signature_path: Path::new("/s/catalog.json.sig"),
+            signers_path: Path::new("/s/trusted_signers"),
+            catalog: catalog.into(),
+            signature: signature.into(),
+            signers: signers.into(),
+        })
+    }
+
+    #[test]
+    fn a_signed_catalogue_is_loaded_with_the_digest_of_its_bytes() {
+        let loaded = verify_text(EMPTY, &sign(EMPTY.as_bytes()), SIGNERS).unwrap();
+        assert_eq!(loaded.digest, hmac_sha256::Hash::hash(EMPTY.as_bytes()));
+        assert_eq!((loaded.catalog.actions.len(), loaded.signer.as_str()), (0, "seven@example.com"));
+    }
+
+    #[test]
+    fn what_is_not_signed_is_not_even_parsed() {
+        let signature = sign(EMPTY.as_bytes());
+        for catalog in ["{", "{\"format\":1,\"actions\":[]}"] {
+            let error = verify_text(catalog, &signature, SIGNERS).unwrap_err();
+            assert!(matches!(error, LoadError::Signature(_, SigError::Mismatch)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_signature_makes_no_sense_of_nonsense() {
+        let load = |text: &str| verify_text(text, &sign(text.as_bytes()), SIGNERS).unwrap_err();
+        for text in [
+            "",
+            "{",
+            "{\"format\":1,\"actions\":[]} {}",
+            "{\"format\":1,\"actions\":[],\"more\":1}",
+            "{\"format\":1,\"format\":1,\"actions\":[]}",
+            &"[".repeat(100_000),
+        ] {
+            assert!(matches!(load(text), LoadError::Malformed(..)));
+        }
+        assert!(matches!(load("{\"format\":2,\"actions\":[]}"), LoadError::Meaning(..)));
+    }
+
+    #[test]
+    fn without_signers_nothing_counts() {
+        let load = |signers| verify_text(EMPTY, &sign(EMPTY.as_bytes()), signers).unwrap_err();
+        assert!(matches!(load("# nobody yet\n"), LoadError::NoSigner(_)));
+        let error = load("a@b ssh-rsa AAAA\n").to_string();
+        assert!(error.contains("/s/trusted_signers: line 1"), "{error}");
+    }
+}

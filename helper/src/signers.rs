@@ -110,3 +110,69 @@ fn check_options(options: &str) -> Result<(), SignerProblem> {
         Err(SignerProblem::Namespace)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs";
+
+    fn problem(line: &str) -> SignerProblem {
+        parse(line).unwrap_err().problem
+    }
+
+    #[test]
+    fn a_signer_may_be_bound_to_our_namespace_or_to_none() {
+        for line in [
+            format!("a@b {KEY}"),
+            format!("a@b\t{KEY} with a comment"),
+            format!("a@b namespaces=\"gloveport-catalog\" {KEY}"),
+            format!("a@b namespaces=\"git,gloveport-catalog\" {KEY}\n\n# comment\n"),
+        ] {
+            let signers = parse(&line).unwrap();
+            assert_eq!(
+                signers.iter().map(|signer| signer.principal.as_str()).collect::<Vec<_>>(),
+                ["a@b"],
+                "{line}"
+            );
+        }
+        assert_eq!(parse("").unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error_with_its_line() {
+        assert_eq!(
+            parse(&format!("# x\n\na@b {KEY}\na@b\n")).unwrap_err(),
+            SignersError { line: 4, problem: SignerProblem::Form }
+        );
+        for option in [
+            "valid-before=\"20300101\"",
+            "cert-authority",
+            "namespaces=gloveport-catalog",
+            "namespaces=\"gloveport-catalog\",verify-required",
+            "verify-required",
+        ] {
+            let expected = SignerProblem::Option(option.to_owned());
+            assert_eq!(problem(&format!("a@b {option} {KEY}")), expected, "{option}");
+        }
+        for namespaces in ["git", "gloveport-*", "*", "gloveport-catalog2", ""] {
+            let line = format!("a@b namespaces=\"{namespaces}\" {KEY}");
+            assert_eq!(problem(&line), SignerProblem::Namespace, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_ed25519_keys_count_and_each_by_its_own_name() {
+        assert_eq!(problem("a@b ssh-rsa AAAAB3NzaC1yc2E="), SignerProblem::KeyType("ssh-rsa".into()));
+        let misnamed = KEY.replace("ssh-ed25519 ", "sk-ssh-ed25519@openssh.com ");
+        let expected = SignerProblem::KeyType("sk-ssh-ed25519@openssh.com".into());
+        assert_eq!(problem(&format!("a@b {misnamed}")), expected);
+        assert_eq!(problem(&format!("a@b {}", KEY.strip_suffix("s").unwrap())), SignerProblem::Base64);
+        assert_eq!(
+            problem(&format!("a@b {}", KEY.strip_suffix("RtIs").unwrap())),
+            SignerProblem::Key(KeyError::Form)
+        );
+        let weak = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+        assert_eq!(problem(&format!("a@b {weak}")), SignerProblem::Key(KeyError::Weak));
+    }
+}

@@ -227,4 +227,4 @@ fn errno(error: io::Error) -> Errno {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,6 +4,7 @@
 //! One process writes it, see [`writer`]. Every other process of the helper holds a [`Client`], sends it a
 //! [`Record`] and gets a receipt: the record's number and hash, which also go into the tool's result.
 
+mod abbreviate;
 mod chain;
 mod client;
 mod filter;
@@ -14,8 +15,7 @@ mod reply;
 mod time;
 pub mod writer;
 
+pub use abbreviate::text;
 pub use client::{AuditError, Client};
 pub use journal::{Journal, JournalError};
-pub use record::{
-    CallerProof, ContentRecord, Decision, EnforcementRecord, Kind, Record, StepRecord, rule, text,
-};
+pub use record::{CallerProof, ContentRecord, Decision, EnforcementRecord, Kind, Record, StepRecord, rule};

@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! What a record says. Its number, its hash and its time are the writer's.
 
+use super::abbreviate::{abbreviate, shorten};
 use gloveport_contract::catalog::{Risk, hex};
 use gloveport_contract::packet::{self, Content, Outcome, RefusalCode, Usage};
 use serde::Serialize;
@@ -10,10 +11,6 @@ use serde::Serialize;
 pub const RECORD: usize = 192 * 1024;
 /// Longest text of a peer that is kept, bytes. Names, addresses and reasons are far shorter.
 const TEXT: usize = 1024;
-/// Bytes of one argument that are kept; a longer one is replaced by its length and digest.
-const ARGUMENT: usize = 4096;
-/// Bytes of all arguments that are kept. JSON may make six of one.
-const ARGUMENTS: usize = 16 * 1024;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -321,48 +318,6 @@ pub fn rule(code: RefusalCode) -> &'static str {
     }
 }
 
-/// An argument as text. Bytes that are no UTF-8 are written `\xHH`, so that none is lost.
-pub fn text(argument: &[u8]) -> String {
-    match std::str::from_utf8(argument) {
-        Ok(text) => text.to_owned(),
-        Err(_) => argument.escape_ascii().to_string(),
-    }
-}
-
-fn shorten(text: &mut String, most: usize) {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
-        text.push('…');
-    }
-}
-
-/// Replaces arguments that are too long, and those that are too many, by their size and digest.
-fn abbreviate(argv: &mut [Vec<String>]) {
-    let mut left = ARGUMENTS;
-    for step in argv {
-        let mut kept = 0;
-        for argument in &mut *step {
-            if argument.len() > ARGUMENT {
-                let digest = hex(&hmac_sha256::Hash::hash(argument.as_bytes()));
-                *argument = format!("…({} bytes, sha256 {digest})", argument.len());
-            }
-            // An empty one costs its quotes and comma.
-            let Some(rest) = left.checked_sub(argument.len() + 3) else { break };
-            left = rest;
-            kept += 1;
-        }
-        if kept < step.len() {
-            let omitted = step.split_off(kept);
-            let mut hash = hmac_sha256::Hash::new();
-            for argument in &omitted {
-                hash.update(argument.as_bytes());
-                hash.update([0]);
-            }
-            step.push(format!("…({} arguments, sha256 {})", omitted.len(), hex(&hash.finalize())));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,12 +385,6 @@ mod tests {
             ..Record::new(Kind::Refused)
         };
         assert!(record.to_json().is_some());
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_are_escaped_and_not_lost() {
-        assert_eq!(text("größe".as_bytes()), "größe");
-        assert_eq!(text(b"a\xff\n"), r"a\xff\n");
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn torn(remains: &[u8]) -> Record {
             "the helper or the host ended while a record was written: {} bytes, sha256 {digest}",
             remains.len()
         )),
-        remains: Some(super::record::text(kept)),
+        remains: Some(super::abbreviate::text(kept)),
         ..Record::new(Kind::Torn)
     }
 }

@@ -173,4 +173,4 @@ fn unarmour(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
