@@ -10,6 +10,7 @@ mod diff;
 mod error;
 pub mod install;
 pub mod language;
+pub mod lint;
 mod message;
 mod outline;
 mod read;

@@ -2,11 +2,14 @@
 //! `gloveport catalog …`: write, review and sign catalogues.
 
 mod build;
+mod keygen;
+mod review;
 mod show;
 pub mod signing;
 mod verify;
 
 use crate::failure::{Failure, Outcome};
+use crate::out;
 use clap::Subcommand;
 use gloveport_contract::catalog::Catalog;
 use gloveportd::paths::Paths;
@@ -62,6 +65,46 @@ pub enum CatalogCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Say what is risky in the YAML sources
+    ///
+    /// Warnings are what somebody should decide about, notes what is worth knowing; what this host has of
+    /// the programs is looked at too. Mistakes are shown as `build` shows them.
+    Lint {
+        /// Directories with *.yaml and *.yml, or files [default: catalog.d of the host]
+        #[arg(value_name = "DIR")]
+        sources: Vec<PathBuf>,
+        /// Fail on warnings, not only on mistakes
+        #[arg(long)]
+        strict: bool,
+        /// Print the findings as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say in words what a change permits that was not permitted before
+    ///
+    /// `+` permits more, `!` something else, `-` less.
+    Diff {
+        /// A catalog.json, or a directory of YAML sources
+        old: PathBuf,
+        /// A catalog.json, or a directory of YAML sources
+        new: PathBuf,
+        /// Print the changes as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of the sources, for editors
+    Schema,
+    /// Make a signing key, and print the line that trusts it
+    ///
+    /// Without FILE it is the host's own key, without a passphrase, and trusted at once. With FILE
+    /// ssh-keygen asks for a passphrase.
+    Keygen {
+        /// Where to write the private key
+        file: Option<PathBuf>,
+        /// A key in a hardware token (ed25519-sk)
+        #[arg(long, requires = "file")]
+        sk: bool,
+    },
 }
 
 /// Runs a subcommand.
@@ -76,6 +119,13 @@ pub fn run(command: &CatalogCommand, paths: &Paths) -> Outcome {
         CatalogCommand::Sign { file, key } => signing::run(file.as_deref(), key.as_deref(), paths),
         CatalogCommand::Verify { file, signers } => verify::run(file.as_deref(), signers.as_deref(), paths),
         CatalogCommand::Show { what, json } => show::run(what, *json, paths),
+        CatalogCommand::Lint { sources, strict, json } => review::lint(sources, *strict, *json, paths),
+        CatalogCommand::Diff { old, new, json } => review::diff(old, new, *json),
+        CatalogCommand::Schema => {
+            out::text(&gloveportd::catalog_source::language::json_schema());
+            Ok(0)
+        }
+        CatalogCommand::Keygen { file, sk } => keygen::run(file.as_deref(), *sk, paths),
     }
 }
 
@@ -109,7 +159,7 @@ fn parse(file: &Path, bytes: &[u8]) -> Result<Catalog, Failure> {
     Ok(catalog)
 }
 
-/// The catalogue of a file, or an empty one where there is no file yet.
+/// The catalogue of a file.
 fn load(file: &Path) -> Result<Catalog, Failure> {
     parse(file, &bytes(file)?)
 }

@@ -2,7 +2,7 @@
 //! `gloveport catalog sign`, by way of ssh-keygen(1): agents, passphrases and hardware keys work, and no
 //! private-key code is ours.
 
-use super::{bytes, parse, verify};
+use super::{bytes, parse, review, verify};
 use crate::failure::{Failure, Outcome};
 use crate::out;
 use gloveportd::catalog_source::install;
@@ -23,12 +23,13 @@ pub(super) fn run(file: Option<&Path>, key: Option<&Path>, paths: &Paths) -> Out
         None => named.to_path_buf(),
     };
     let catalog = bytes(&file)?;
-    parse(&file, &catalog)?;
+    let reviewed = parse(&file, &catalog)?;
     let digest = install::digest(&catalog);
     if placed.as_ref().is_some_and(|named| *named != digest) {
         return Err(Failure::new(format!("{} was changed after it was built", file.display()))
             .remedy("build it again"));
     }
+    review::before_signing(&reviewed, placed.is_some().then_some(&paths.catalog))?;
     sign(key.unwrap_or(&paths.host_key), &file)?;
     out::line(signature_of(&file).display());
     out::note(format_args!("signed SHA-256 {digest}"));
@@ -54,8 +55,13 @@ pub(super) fn run(file: Option<&Path>, key: Option<&Path>, paths: &Paths) -> Out
 
 /// Where the signature of a catalogue lies.
 pub fn signature_of(file: &Path) -> PathBuf {
+    with_suffix(file, ".sig")
+}
+
+/// A file of the same name and more.
+pub(super) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push(".sig");
+    name.push(suffix);
     name.into()
 }
 
@@ -71,24 +77,27 @@ pub fn sign(key: &Path, file: &Path) -> Result<(), Failure> {
     let input = File::open(file)
         .map_err(|error| Failure::new(format!("{} cannot be read: {error}", file.display())))?;
     // Through stdin and stdout, for ssh-keygen asks before it replaces a signature file.
-    let output = ssh_keygen()
+    let output = Command::new(SSH_KEYGEN)
         .args(["-q", "-Y", "sign", "-n", NAMESPACE, "-f"])
         .arg(key)
         .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| Failure::new(format!("ssh-keygen cannot be started: {error}")).remedy(INSTALL))?;
+        .map_err(cannot_start)?;
     if !output.status.success() || !output.stdout.starts_with(b"-----BEGIN SSH SIGNATURE-----") {
-        return Err(Failure::new(format!("ssh-keygen did not sign with {}", key.display())));
+        return Err(Failure::new(format!("{SSH_KEYGEN} did not sign with {}", key.display())));
     }
     let signature = signature_of(file);
     install::write(&signature, &output.stdout)
         .map_err(|error| Failure::new(format!("{} cannot be written: {error}", signature.display())))
 }
 
-const INSTALL: &str = "install the package openssh-client (Debian) or openssh (Fedora)";
+/// The program that makes keys and signatures.
+pub(super) const SSH_KEYGEN: &str = "ssh-keygen";
 
-fn ssh_keygen() -> Command {
-    Command::new("ssh-keygen")
+/// The failure that it is not there.
+pub(super) fn cannot_start(error: std::io::Error) -> Failure {
+    Failure::new(format!("{SSH_KEYGEN} cannot be started: {error}"))
+        .remedy("install the package openssh-client (Debian) or openssh (Fedora)")
 }
