@@ -1,0 +1,364 @@
+#![forbid(unsafe_code)]
+//! A tool's result: structured for programs, a text for readers, in the shape that the action asks for.
+
+use super::envelope::Members;
+use super::text;
+use crate::run::report::{Report, StepReport, StepStatus};
+use gloveport_contract::catalog::{Action, Builtin, ResultShape};
+use gloveport_contract::packet::Receipt;
+use serde_json::{Value, json};
+
+/// Largest output of one reply as JSON encodes it, bytes. Output is bounded by `max_output`, but a control
+/// character takes six bytes in JSON, and the text beside the structured content holds everything again.
+pub const ENCODED_OUTPUT: usize = 24 * 1024 * 1024;
+
+/// The result of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// What a reader gets.
+    pub text: String,
+    /// What a program gets.
+    pub structured: Option<Value>,
+    /// Whether it is a refusal, a failure to start or a timeout.
+    pub is_error: bool,
+    /// What stands in `_meta`.
+    pub meta: Members,
+}
+
+impl ToolResult {
+    /// A refusal or a failure, as text.
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self { text: text.into(), structured: None, is_error: true, meta: Members::new() }
+    }
+
+    /// A result whose text is its structured content.
+    pub fn structured(value: Value) -> Self {
+        Self { text: value.to_string(), structured: Some(value), is_error: false, meta: Members::new() }
+    }
+
+    /// The members of the protocol's result.
+    pub fn into_members(self) -> Members {
+        let mut members = Members::new();
+        members.insert("content".to_owned(), json!([{"type": "text", "text": self.text}]));
+        if let Some(structured) = self.structured {
+            members.insert("structuredContent".to_owned(), structured);
+        }
+        members.insert("isError".to_owned(), Value::Bool(self.is_error));
+        if !self.meta.is_empty() {
+            members.insert("_meta".to_owned(), Value::Object(self.meta));
+        }
+        members
+    }
+}
+
+/// A refusal or a failure of an action, in the action's shape. `{success: false, error}` is an answer to an
+/// agent that works as with a shell, not an error of the tool.
+pub fn refusal(shape: ResultShape, error: impl Into<String>, exit_code: Option<i32>) -> ToolResult {
+    let error = error.into();
+    if shape == ResultShape::Full {
+        return ToolResult::failure(error);
+    }
+    let mut members =
+        Members::from_iter([("success".to_owned(), json!(false)), ("error".to_owned(), json!(error))]);
+    if let Some(code) = exit_code {
+        members.insert("exit_code".to_owned(), json!(code));
+    }
+    ToolResult::structured(Value::Object(members))
+}
+
+/// Arguments that do not fit the schema: an error in every shape, with the way to call the tool right.
+pub fn misuse(shape: ResultShape, problem: &str, usage: &str) -> ToolResult {
+    let text = format!("{problem}\n{usage}");
+    let structured = (shape != ResultShape::Full).then(|| json!({"success": false, "error": text}));
+    ToolResult { structured, ..ToolResult::failure(text) }
+}
+
+/// The result of a run. `budget` bounds its output as JSON encodes it.
+pub fn finished(action: &Action, mut report: Report, budget: usize) -> ToolResult {
+    fit(&mut report.steps, budget);
+    match action.result {
+        ResultShape::Full => full(action, &report),
+        ResultShape::Command => with_meta(command(&report), &report),
+        ResultShape::ByStep => with_meta(by_step(&report), &report),
+    }
+}
+
+fn with_meta(mut result: ToolResult, report: &Report) -> ToolResult {
+    result.meta.insert("gloveport/enforcement".to_owned(), enforcement(report));
+    result.meta.insert("gloveport/audit".to_owned(), audit(&report.receipt));
+    result
+}
+
+fn full(action: &Action, report: &Report) -> ToolResult {
+    if let Some(reason) = never_started(report) {
+        return ToolResult::failure(format!("{} could not be started: {reason}", action.name));
+    }
+    let mut structured = json!({
+        "action": report.action,
+        "success": report.success,
+        "exit_code": report.exit_code,
+        "timed_out": report.timed_out,
+        "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+        "steps": report.steps.iter().map(step).collect::<Value>(),
+        "enforcement": enforcement(report),
+        "audit": audit(&report.receipt),
+    });
+    let data = data(action, report);
+    let text = text::of(action, report, data.as_ref());
+    if let (Some(data), Some(members)) = (data, structured.as_object_mut()) {
+        members.insert("data".to_owned(), data);
+    }
+    ToolResult { text, structured: Some(structured), is_error: report.timed_out, meta: Members::new() }
+}
+
+/// The reason, where no step of a run was ever started.
+fn never_started(report: &Report) -> Option<&str> {
+    let tried =
+        report.steps.iter().all(|step| step.not_started.is_some() || step.status == StepStatus::Skipped);
+    if tried { report.steps.iter().find_map(|step| step.not_started.as_deref()) } else { None }
+}
+
+/// What a handler printed: one JSON value.
+fn data(action: &Action, report: &Report) -> Option<Value> {
+    match action.builtin {
+        None | Some(Builtin::Command) => None,
+        Some(_) => serde_json::from_str(&report.steps.first()?.stdout).ok(),
+    }
+}
+
+fn step(step: &StepReport) -> Value {
+    let mut value = json!({
+        "name": step.name,
+        "status": status(step.status),
+        "exit_code": step.exit_code,
+        "signal": step.signal,
+        "stdout": step.stdout,
+        "stderr": step.stderr,
+        "stdout_bytes": step.stdout_bytes,
+        "stderr_bytes": step.stderr_bytes,
+        "stdout_truncated": step.stdout_truncated,
+        "stderr_truncated": step.stderr_truncated,
+        "scan_limit_reached": step.scan_limit_reached,
+        "redactions": step.redactions,
+        "lossy_utf8": step.lossy_utf8,
+        "count": step.count,
+    });
+    if let (Some(reason), Some(members)) = (&step.not_started, value.as_object_mut()) {
+        members.insert("error".to_owned(), json!(reason));
+    }
+    value
+}
+
+fn status(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::Success => "success",
+        StepStatus::Failed => "failed",
+        StepStatus::Skipped => "skipped",
+        StepStatus::Timeout => "timeout",
+        StepStatus::Cancelled => "cancelled",
+    }
+}
+
+fn enforcement(report: &Report) -> Value {
+    let e = &report.enforcement;
+    let mut value = json!({
+        "run_as": e.run_as,
+        "no_new_privs": e.no_new_privs,
+        "landlock_abi": e.landlock_abi,
+        "seccomp": e.seccomp,
+        "one_shot_exec": e.one_shot_exec,
+        "cgroup": e.cgroup,
+        "network": e.network,
+        "absent": e.absent,
+        "lacking": e.lacking,
+        "killed_by": report.killed_by,
+    });
+    if e.same_user
+        && let Some(members) = value.as_object_mut()
+    {
+        members.insert("same_user".to_owned(), Value::Bool(true));
+    }
+    value
+}
+
+/// A receipt as it stands in results.
+pub fn audit(receipt: &Receipt) -> Value {
+    let hash: String = receipt.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({"seq": receipt.seq, "hash": hash})
+}
+
+fn command(report: &Report) -> ToolResult {
+    if report.timed_out {
+        return refusal(ResultShape::Command, text::timeout(report), None);
+    }
+    let Some(step) = report.steps.first() else {
+        return refusal(ResultShape::Command, "the action has no step", None);
+    };
+    if let Some(reason) = &step.not_started {
+        return refusal(ResultShape::Command, reason, step.exit_code);
+    }
+    ToolResult::structured(json!({
+        "success": report.exit_code == 0,
+        "exit_code": report.exit_code,
+        "stdout": step.stdout,
+        "stderr": step.stderr,
+    }))
+}
+
+fn by_step(report: &Report) -> ToolResult {
+    let part = |step: &StepReport| match (step.status, &step.not_started) {
+        (StepStatus::Success, _) => step.stdout.clone(),
+        (StepStatus::Timeout, _) => format!("Error: {}", text::timeout(report)),
+        (_, Some(reason)) => format!("Error: {reason}"),
+        (StepStatus::Skipped, _) => "Error: skipped, because an earlier part failed".to_owned(),
+        (StepStatus::Cancelled, _) => "Error: cancelled".to_owned(),
+        (StepStatus::Failed, _) => match step.stderr.trim() {
+            "" => format!("Error: exit code {}", step.exit_code.unwrap_or(report.exit_code)),
+            said => format!("Error: {said}"),
+        },
+    };
+    ToolResult::structured(report.steps.iter().map(|step| (step.name.clone(), json!(part(step)))).collect())
+}
+
+/// Cuts output until all of it, encoded, fits the budget; what is cut is marked as such.
+fn fit(steps: &mut [StepReport], mut budget: usize) {
+    for step in steps {
+        for (text, truncated) in
+            [(&mut step.stdout, &mut step.stdout_truncated), (&mut step.stderr, &mut step.stderr_truncated)]
+        {
+            let mut encoded = 0;
+            let end = text.char_indices().find_map(|(at, c)| {
+                encoded += encoded_length(c);
+                (encoded > budget).then_some(at)
+            });
+            if let Some(end) = end {
+                text.truncate(end);
+                *truncated = true;
+                budget = 0;
+            } else {
+                budget -= encoded;
+            }
+        }
+    }
+}
+
+/// Bytes of a character in JSON, as serde_json writes it.
+fn encoded_length(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => c.len_utf8(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::fixtures::{action, report};
+    use std::time::Duration;
+
+    #[test]
+    fn the_full_shape_has_exactly_the_documented_members() {
+        let result = finished(&action(json!({})), report("hello\n"), ENCODED_OUTPUT);
+        let structured = result.structured.unwrap();
+        let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            keys(&structured),
+            "action audit duration_ms enforcement exit_code steps success timed_out"
+        );
+        assert_eq!(
+            keys(&structured["steps"][0]),
+            "count exit_code lossy_utf8 name redactions scan_limit_reached signal status stderr stderr_bytes \
+             stderr_truncated stdout stdout_bytes stdout_truncated"
+        );
+        assert_eq!(
+            keys(&structured["enforcement"]),
+            "absent cgroup killed_by lacking landlock_abi network no_new_privs one_shot_exec run_as seccomp"
+        );
+        assert_eq!(structured["audit"]["hash"].as_str().map(str::len), Some(64));
+        assert!(!result.is_error);
+    }
+
+    #[test]
+    fn a_non_zero_exit_is_a_normal_result_and_a_timeout_is_an_error() {
+        let mut failed = report("");
+        (failed.success, failed.exit_code) = (false, 3);
+        assert!(!finished(&action(json!({})), failed, ENCODED_OUTPUT).is_error);
+        let mut late = report("part");
+        (late.success, late.timed_out) = (false, true);
+        let result = finished(&action(json!({})), late, ENCODED_OUTPUT);
+        assert!(result.is_error);
+        assert_eq!(result.structured.unwrap()["steps"][0]["stdout"], "part");
+    }
+
+    #[test]
+    fn a_failure_to_start_is_text_only() {
+        let mut never = report("");
+        never.steps[0].status = StepStatus::Failed;
+        never.steps[0].not_started = Some("exec: permission denied".to_owned());
+        let result = finished(&action(json!({})), never, ENCODED_OUTPUT);
+        assert!(result.is_error && result.structured.is_none());
+        assert!(result.text.contains("permission denied"));
+    }
+
+    #[test]
+    fn the_command_shape_is_what_an_agent_of_a_shell_expects() {
+        let command = action(json!({"result": "command"}));
+        let mut done = report("out");
+        done.exit_code = 2;
+        let result = finished(&command, done, ENCODED_OUTPUT);
+        assert_eq!(
+            result.structured,
+            Some(json!({"success": false, "exit_code": 2, "stdout": "out", "stderr": ""}))
+        );
+        assert!(result.meta.contains_key("gloveport/audit"));
+        let mut late = report("");
+        (late.timed_out, late.deadline) = (true, Duration::from_secs(30));
+        let result = finished(&command, late, ENCODED_OUTPUT);
+        assert_eq!(result.structured, Some(json!({"success": false, "error": "Timeout after 30s."})));
+        assert!(!result.is_error);
+        assert_eq!(
+            refusal(ResultShape::Command, "Command not found: x", Some(127)).structured,
+            Some(json!({"success": false, "error": "Command not found: x", "exit_code": 127}))
+        );
+    }
+
+    #[test]
+    fn one_part_that_fails_leaves_the_others() {
+        let mut parts = report("Linux");
+        let mut failed = parts.steps[0].clone();
+        failed.name = "disk".to_owned();
+        failed.status = StepStatus::Failed;
+        failed.stderr = "df: no such file\n".to_owned();
+        parts.steps.push(failed);
+        let result = finished(&action(json!({"result": "by_step"})), parts, ENCODED_OUTPUT);
+        assert_eq!(result.structured, Some(json!({"main": "Linux", "disk": "Error: df: no such file"})));
+    }
+
+    #[test]
+    fn the_output_of_a_handler_is_data() {
+        let handler =
+            action(json!({"exec": null, "builtin": "read_file", "builtin_config": {"read": ["/srv"]}}));
+        let result = finished(&handler, report(r#"{"lines":["a"]}"#), ENCODED_OUTPUT);
+        assert_eq!(result.structured.unwrap()["data"], json!({"lines": ["a"]}));
+    }
+
+    #[test]
+    fn encoded_output_stays_within_its_budget() {
+        let mut steps = report(&"\u{1}".repeat(100)).steps;
+        steps[0].stderr = "日".repeat(100);
+        fit(&mut steps, 600);
+        assert_eq!((steps[0].stdout.len(), steps[0].stdout_truncated), (100, false));
+        assert_eq!((steps[0].stderr.len(), steps[0].stderr_truncated), (0, true));
+        let mut steps = report(&"日".repeat(100)).steps;
+        fit(&mut steps, 100);
+        assert_eq!(steps[0].stdout, "日".repeat(33));
+    }
+
+    #[test]
+    fn the_encoded_length_is_what_serde_json_writes() {
+        for c in ('\0'..='\u{2030}').chain(['\u{1f600}', '\u{ffff}']) {
+            assert_eq!(encoded_length(c) + 2, json!(c.to_string()).to_string().len(), "{c:?}");
+        }
+    }
+}
