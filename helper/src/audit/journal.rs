@@ -86,7 +86,8 @@ struct Lost {
 }
 
 impl Journal {
-    /// Opens the chain, or begins one, and finds out where it goes on.
+    /// Opens the chain, or begins one, and finds out where it goes on. The lock that keeps other helpers
+    /// out belongs to the open file, so it goes with it into a process that is forked.
     ///
     /// # Errors
     /// A file is not trusted, written by another helper, or does not end in a chain.
@@ -177,8 +178,9 @@ impl Journal {
         self.length += u64::try_from(line.len()).unwrap_or(0);
         self.place = next;
         self.log_unsynced = true;
-        // A head that lags behind is right when the helper starts again; a line is not taken back for it.
-        self.head_unsynced |= self.head.write_all_at(next.head().as_bytes(), 0).is_ok();
+        self.head_unsynced = true;
+        // A line is not taken back for its head: one that lags behind is put right by `settle`.
+        let _ = self.write_head();
         Ok(next)
     }
 
@@ -193,21 +195,33 @@ impl Journal {
         Ok(())
     }
 
-    /// Puts all lines and then the head on disk.
+    fn write_head(&self) -> Result<(), Errno> {
+        self.head.write_all_at(self.place.head().as_bytes(), 0).map_err(errno)
+    }
+
+    /// Writes what is owed, and puts all lines and then the head on disk.
     ///
     /// # Errors
     /// That of the disk.
     pub(super) fn settle(&mut self) -> Result<(), Errno> {
+        let paid = self.pay();
         self.sync()?;
-        if std::mem::take(&mut self.head_unsynced) {
+        if self.head_unsynced {
+            self.write_head()?;
             self.head.sync_data().map_err(errno)?;
+            self.head_unsynced = false;
         }
-        Ok(())
+        paid
     }
 
-    /// Whether [`Journal::settle`] has something to do.
+    /// Whether something is not on disk yet.
     pub(super) fn is_unsettled(&self) -> bool {
         self.log_unsynced || self.head_unsynced
+    }
+
+    /// Whether records are owed that could not be written so far.
+    pub(super) fn is_owing(&self) -> bool {
+        self.lost.is_some() || !self.owed.is_empty()
     }
 }
 

@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// How long a record that need not be durable may be away from the disk.
 const BEHIND: Duration = Duration::from_millis(50);
+/// How often a full disk is tried again to record what it lost.
+const RETRY: Duration = Duration::from_secs(1);
 /// How often the head goes to the journal, where root would have to change it too.
 const HEAD_LOGGED: Duration = Duration::from_secs(600);
 /// Keys of a line that only the writer may set.
@@ -92,6 +94,7 @@ impl Writer {
     }
 
     fn serve(mut self) {
+        self.settle();
         while self.control.is_some() || !self.clients.is_empty() {
             let ready = self.wait();
             let round: Vec<Waiting> = ready.into_iter().filter_map(|fd| self.receive(fd)).collect();
@@ -163,8 +166,10 @@ impl Writer {
                 self.clients.retain(|known| known.as_raw_fd() != client);
             }
         }
-        if self.journal.is_unsettled() {
-            self.settle_at.get_or_insert_with(|| Instant::now() + BEHIND);
+        if self.journal.is_unsettled() || self.journal.is_owing() {
+            let due = Instant::now() + BEHIND;
+            // Never later than it was due before.
+            self.settle_at = Some(self.settle_at.map_or(due, |at| at.min(due)));
         }
     }
 
@@ -179,8 +184,11 @@ impl Writer {
     }
 
     fn settle(&mut self) {
-        self.settle_at = None;
-        if let Err(errno) = self.journal.settle() {
+        let result = self.journal.settle();
+        let owing = self.journal.is_owing();
+        self.settle_at = owing.then(|| Instant::now() + RETRY);
+        // Of what is owed everybody heard when it was lost.
+        if let (Err(errno), false) = (result, owing) {
             log::error(format_args!("audit: records may not be on disk: {}", errno.desc()));
         }
     }

@@ -141,3 +141,30 @@ fn what_a_full_disk_lost_is_told_when_there_is_room_again() {
     assert!(state.lines()[1]["reason"].as_str().unwrap().contains("No space left"));
     assert!(state.is_whole());
 }
+
+#[test]
+fn what_was_lost_is_told_without_another_record() {
+    let state = State::new();
+    let mut journal = state.open();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let log = std::mem::replace(&mut journal.log, full);
+    assert_eq!(journal.append(ENDED), Err(Errno::ENOSPC));
+    assert!(journal.settle().is_err() && journal.is_owing());
+    journal.log = log;
+    assert_eq!((journal.settle(), journal.is_owing()), (Ok(()), false));
+    assert_eq!(state.kinds(), ["gap"]);
+    assert!(state.is_whole());
+}
+
+#[test]
+fn a_head_that_could_not_be_written_is_put_right_later() {
+    let state = State::new();
+    let mut journal = state.open();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let head = std::mem::replace(&mut journal.head, full);
+    journal.append(ENDED).unwrap();
+    assert_eq!(journal.settle(), Err(Errno::ENOSPC));
+    journal.head = head;
+    assert_eq!(journal.settle(), Ok(()));
+    assert!(state.is_whole());
+}
