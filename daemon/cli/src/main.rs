@@ -9,14 +9,19 @@ mod base64;
 mod call;
 mod catalog;
 mod catalogs;
+mod client_config;
 mod clock;
+mod doctor;
 mod failure;
 mod files;
 mod handover;
+mod health;
 mod host_key;
 mod http;
+mod init;
 mod mcp;
 mod out;
+mod status;
 mod stdio;
 mod token;
 mod tools;
@@ -44,12 +49,16 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::UpArgs),
+    Init(init::InitArgs),
     Call(call::CallArgs),
     Tools(tools::ToolsArgs),
     /// Write, review and sign catalogues
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
     Stdio(stdio::StdioArgs),
+    ClientConfig(client_config::ClientConfigArgs),
+    Doctor(doctor::DoctorArgs),
+    Status(status::StatusArgs),
     /// What happened on this host
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -79,11 +88,15 @@ fn run(cli: &Cli) -> Outcome {
     let paths = Paths::from_env_or(cli.state.clone());
     match &cli.command {
         Command::Up(args) => up::run(args, cli.state.clone()),
+        Command::Init(args) => init::run(args, &paths),
         Command::Call(args) => call::run(args, &paths),
         Command::Tools(args) => tools::run(args, &paths),
         Command::Catalog(command) => catalog::run(command, &paths),
         Command::Token(command) => token::run(command, &paths),
         Command::Stdio(args) => stdio::run(args, &paths),
+        Command::ClientConfig(args) => client_config::run(args, &paths),
+        Command::Doctor(args) => doctor::run(args, &paths),
+        Command::Status(args) => status::run(args, &paths),
         Command::Audit(command) => audit::run(command, &paths),
         Command::Handover(args) => handover::run(args),
     }

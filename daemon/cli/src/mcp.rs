@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, REFUSED, UNREACHABLE};
 use crate::http::{self, Answer, Endpoint, sse};
-use crate::out;
+use crate::{accounts, out};
 use clap::Args;
 use gloveportd::paths::Paths;
 use serde_json::{Map, Value, json};
@@ -162,12 +162,11 @@ fn result_of(status: u16, reply: Option<Value>, daemon: &Daemon) -> Result<Value
 fn refusal(status: u16, message: Option<String>, daemon: &Daemon) -> Failure {
     let refused = |what: String| Failure::new(what).code(REFUSED);
     match (status, message) {
-        (401, _) if daemon.token.is_none() && daemon.endpoint.is_local() => {
-            refused(format!("the daemon does not know the local user {}", rustix::process::getuid().as_raw()))
-                .remedy(
-                    "as root: `gloveport token allow-user USER`, or set GLOVEPORT_URL and GLOVEPORT_TOKEN",
-                )
-        }
+        (403, _) if daemon.endpoint.is_local() && daemon.token.is_none() => refused(format!(
+            "the daemon does not serve the local user {}",
+            accounts::name_of(rustix::process::getuid().as_raw())
+        ))
+        .remedy("as root: gloveport token allow-user USER; or set GLOVEPORT_URL and GLOVEPORT_TOKEN"),
         (401, _) if daemon.token.is_none() => refused("the daemon wants a token".to_owned())
             .remedy("set GLOVEPORT_TOKEN to what `gloveport token add --name NAME` printed"),
         (401, _) => refused("the daemon does not accept this token".to_owned())

@@ -25,7 +25,7 @@ pub(super) fn run(file: Option<&Path>, signers: Option<&Path>, paths: &Paths) ->
 ///
 /// # Errors
 /// The helper is not installed or does not start.
-pub(super) fn check(file: &Path, signers: &Path, paths: &Paths) -> Result<Output, Failure> {
+pub fn check(file: &Path, signers: &Path, paths: &Paths) -> Result<Output, Failure> {
     let helper = helper(paths).ok_or_else(|| {
         Failure::new(format!("{HELPER} is neither beside this program nor in {}", paths.bin_dir.display()))
             .remedy("install the package, or build it: cargo build --release -p gloveport-helper")

@@ -58,6 +58,11 @@ impl Endpoint {
         }
     }
 
+    /// Another path of the same daemon.
+    pub fn with_path(&self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self.clone() }
+    }
+
     /// The path of a request.
     pub fn path(&self) -> &str {
         &self.path

@@ -1,0 +1,98 @@
+#![forbid(unsafe_code)]
+//! `gloveport status`: what is running and what is in force.
+
+use crate::failure::{Failure, Outcome};
+use crate::http::Endpoint;
+use crate::{address, health, out};
+use clap::Args;
+use gloveport_contract::catalog::hex;
+use gloveportd::helper::Status;
+use gloveportd::paths::Paths;
+use serde_json::{Value, json};
+
+/// What is running and what is in force; ends with 1 where something is not.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// None: what does not answer is part of the answer.
+pub fn run(args: &StatusArgs, paths: &Paths) -> Outcome {
+    let helper = health::helper(paths);
+    let local = health::daemon(&Endpoint::local(&paths.mcp_socket));
+    let url = address::of_daemon(paths);
+    let tcp = Endpoint::parse(&url).map_err(Failure::new).and_then(|endpoint| health::daemon(&endpoint));
+    let daemon_ok = [&local, &tcp].into_iter().any(|answer| answer.as_deref() == Ok("ok"));
+    let is_well = daemon_ok && helper.as_ref().is_ok_and(|status| status.digest.is_some());
+    if args.json {
+        let daemon = json!({"local": answer_json(&local), "url": url, "tcp": answer_json(&tcp)});
+        out::json(&json!({"ok": is_well, "helper": helper_json(&helper), "daemon": daemon}));
+    } else {
+        print_helper(&helper);
+        print_answer("local socket", &paths.mcp_socket.display().to_string(), &local);
+        print_answer("endpoint", &url, &tcp);
+    }
+    Ok(u8::from(!is_well))
+}
+
+fn answer_json(answer: &Result<String, Failure>) -> Value {
+    match answer {
+        Ok(status) => json!({"running": true, "status": status}),
+        Err(failure) => json!({"running": false, "error": failure.what(), "remedy": failure.way_out()}),
+    }
+}
+
+fn helper_json(answer: &Result<Status, Failure>) -> Value {
+    let status = match answer {
+        Ok(status) => status,
+        Err(failure) => {
+            return json!({"running": false, "error": failure.what(), "remedy": failure.way_out()});
+        }
+    };
+    let layers: Vec<Value> = status
+        .layers
+        .iter()
+        .map(|layer| json!({"name": layer.name, "present": layer.present, "detail": layer.detail}))
+        .collect();
+    let unsupported: Vec<Value> = status
+        .unsupported
+        .iter()
+        .map(|action| json!({"action": action.action, "reason": action.reason}))
+        .collect();
+    json!({"running": true, "digest": status.digest.map(|digest| hex(&digest)), "reason": status.reason,
+           "runs": status.runs, "layers": layers, "unsupported": unsupported})
+}
+
+fn print_helper(answer: &Result<Status, Failure>) {
+    let status = match answer {
+        Ok(status) => status,
+        Err(failure) => return out::line(format!("helper        not running: {failure}")),
+    };
+    out::line(format!("helper        running, {} runs in progress", status.runs));
+    match &status.digest {
+        Some(digest) => out::line(format!("catalogue     SHA-256 {}", hex(digest))),
+        None => out::line("catalogue     none in force"),
+    }
+    if let Some(reason) = &status.reason {
+        out::line(format!("              {}", out::printable(reason)));
+    }
+    for action in &status.unsupported {
+        out::line(format!("unsupported   {}: {}", action.action, out::printable(&action.reason)));
+    }
+    for layer in &status.layers {
+        let sign = if layer.present { "yes" } else { "NO" };
+        out::line(format!("layer         {} {sign}: {}", layer.name, layer.detail));
+    }
+}
+
+fn print_answer(title: &str, place: &str, answer: &Result<String, Failure>) {
+    match answer {
+        Ok(status) => out::line(format!("{title:<13} {place}: {status}")),
+        Err(failure) => out::line(format!("{title:<13} {place}: {}", failure.what())),
+    }
+}
