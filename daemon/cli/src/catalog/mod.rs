@@ -6,7 +6,7 @@ mod keygen;
 mod review;
 mod show;
 pub mod signing;
-mod verify;
+pub mod verify;
 
 use crate::failure::{Failure, Outcome};
 use crate::out;
