@@ -82,7 +82,8 @@ virtual_environment() {
     echo "$stamp" >"$place/stamp"
 }
 
-# node_modules: the Node clients, and the Node that runs them, in $TARGET/clients/node.
+# node_modules: the Node clients, and the Node that runs them, in $TARGET/clients/node. The scripts are linked
+# there, for Node looks for modules beside the script.
 node_modules() {
     local place=$TARGET/clients/node stamp
     stamp=$(sha256sum "$CLIENTS/package-lock.json" | cut -d' ' -f1)
@@ -92,6 +93,7 @@ node_modules() {
     mkdir -p "$place"
     cp "$CLIENTS/package.json" "$CLIENTS/package-lock.json" "$place"
     npm --prefix "$place" ci --silent --no-audit --no-fund
+    ln -s "$PWD/$CLIENTS" "$place/scripts"
     echo "$stamp" >"$place/stamp"
 }
 

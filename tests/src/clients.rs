@@ -2,45 +2,56 @@
 
 use crate::mcp::Endpoint;
 use crate::programs;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// A Python with the client library of `tests/clients/requirements-NAME.txt`.
+/// A script of `tests/clients` and a Python with the library of `tests/clients/requirements-LIBRARY.txt`.
 ///
 /// # Panics
 /// Where it is not prepared.
-pub fn python(name: &str) -> Command {
-    let python = programs::target().join("clients").join(name).join("bin/python");
+pub fn python(library: &str, name: &str) -> Command {
+    let python = programs::target().join("clients").join(library).join("bin/python");
     assert!(python.exists(), "{} is missing; packaging/prerequisites.sh test makes it", python.display());
-    Command::new(python)
+    let mut command = Command::new(python);
+    command.arg(script(name));
+    command
 }
 
-/// A script of `tests/clients`.
-pub fn script(name: &str) -> PathBuf {
+/// The path of a script of `tests/clients`.
+fn script(name: &str) -> PathBuf {
     programs::repository().join("tests/clients").join(name)
 }
 
-/// Runs a client's script with the endpoint's URL and token, and further words; what it printed.
+/// The Node of `tests/clients/package.json`, running one of the scripts among its modules.
+///
+/// # Panics
+/// Where it is not prepared.
+pub fn node(name: &str) -> Command {
+    let place = programs::target().join("clients/node");
+    let modules = place.join("node_modules");
+    assert!(modules.exists(), "{} is missing; packaging/prerequisites.sh test makes it", modules.display());
+    let mut command = Command::new(modules.join(".bin/node"));
+    // Node looks for modules beside the script; `scripts` is a link to tests/clients.
+    command.args(["--preserve-symlinks", "--preserve-symlinks-main"]).arg(place.join("scripts").join(name));
+    command
+}
+
+/// Runs a client with the endpoint's URL and token, and further words; the JSON that it printed.
 ///
 /// # Panics
 /// With what it complained, where it fails.
-pub fn run(library: &str, name: &str, endpoint: &Endpoint, words: &[&str]) -> String {
-    let output = try_run(library, name, endpoint, words);
+pub fn run(client: Command, endpoint: &Endpoint, words: &[&str]) -> Value {
+    let output = try_run(client, endpoint, words);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{name} with {library}: {}\n{}{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    text(&output.stdout)
+    let (printed, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "the client ended with {}:\n{printed}{complained}", output.status);
+    serde_json::from_str(&printed).unwrap_or_else(|_| panic!("not JSON: {printed}{complained}"))
 }
 
 /// The same, where it may fail.
-pub fn try_run(library: &str, name: &str, endpoint: &Endpoint, words: &[&str]) -> Output {
-    python(library)
-        .arg(script(name))
+pub fn try_run(mut client: Command, endpoint: &Endpoint, words: &[&str]) -> Output {
+    client
         .arg(endpoint.url())
         .arg(endpoint.token.as_deref().unwrap_or("-"))
         .args(words)

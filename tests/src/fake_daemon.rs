@@ -2,7 +2,9 @@
 
 use crate::Helper;
 use crate::helper::TOKEN;
-use gloveport_contract::packet::{Argument, Caller, Event, Outcome, Request, Run, VERSION, Value};
+use gloveport_contract::packet::{
+    Argument, Caller, Event, Outcome, RefusalCode, Request, Run, VERSION, Value,
+};
 use gloveport_contract::plan;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -193,6 +195,14 @@ impl Finished {
     pub fn outcome(&self) -> Option<&Outcome> {
         self.events.iter().find_map(|event| match event {
             Event::StepEnded { outcome, .. } => Some(outcome),
+            _ => None,
+        })
+    }
+
+    /// Why it was refused, where it was.
+    pub fn refused(&self) -> Option<(RefusalCode, &str)> {
+        self.events.iter().find_map(|event| match event {
+            Event::Refused { code, detail, .. } => Some((*code, detail.as_str())),
             _ => None,
         })
     }

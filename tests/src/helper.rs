@@ -23,8 +23,9 @@ pub struct Helper {
     /// SHA-256 of that catalogue.
     pub digest: [u8; 32],
     child: Child,
+    killed: bool,
     log: PathBuf,
-    /// The place of the test.
+    /// The place of the test. The last field: what runs in it is gone before it is.
     pub scene: Scene,
 }
 
@@ -130,6 +131,7 @@ impl Preparation {
             .arg("--daemon-user")
             .arg(self.scene.daemon.number.to_string())
             .args(&self.words)
+            .envs(self.scene.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(&log).expect("creating a log"))
@@ -137,7 +139,8 @@ impl Preparation {
             .expect("starting gloveport-helper");
         let bytes = fs::read(self.catalog_file()).unwrap_or_default();
         let digest = hmac_sha256::Hash::hash(&bytes);
-        let mut helper = Helper { catalog: self.catalog, digest, child, log, scene: self.scene };
+        let mut helper =
+            Helper { catalog: self.catalog, digest, child, killed: false, log, scene: self.scene };
         helper.wait_until_it_listens();
         helper
     }
@@ -171,6 +174,13 @@ impl Helper {
         rustix::process::kill_process(pid, signal).expect("signalling the helper");
     }
 
+    /// Kills it, as no signal that it could handle does.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("killing the helper");
+        self.child.wait().expect("waiting for the helper");
+        self.killed = true;
+    }
+
     fn wait_until_it_listens(&mut self) {
         let socket = self.socket();
         processes::wait_until("the helper listens", Duration::from_secs(20), || {
@@ -184,24 +194,12 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let mut status = None;
-        for _ in 0..1000 {
-            status = self.child.try_wait().expect("waiting for the helper");
-            if status.is_some() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if status.is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+        let status = processes::stop(&mut self.child);
         if std::thread::panicking() {
             eprintln!("--- {}\n{}", self.log.display(), self.log());
             return;
         }
-        assert!(status.is_some_and(|status| status.success()), "the helper ended with {status:?}");
+        let ended_well = status.is_some_and(|status| status.success());
+        assert!(self.killed || ended_well, "the helper ended with {status:?}");
     }
 }

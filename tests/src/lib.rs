@@ -10,10 +10,12 @@
 
 pub mod action;
 pub mod clients;
+pub mod daemon;
 pub mod fake_daemon;
 pub mod golden;
 pub mod helper;
 pub mod http;
+pub mod linux_agent;
 pub mod mcp;
 pub mod pair;
 pub mod processes;
@@ -22,6 +24,7 @@ pub mod scene;
 pub mod signing;
 pub mod uid;
 
+pub use daemon::Daemon;
 pub use fake_daemon::Connection;
 pub use helper::Helper;
 pub use pair::Pair;

@@ -9,7 +9,6 @@ use std::io::{BufRead, BufReader};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 /// A running daemon and helper. Stopped when it is dropped, and nothing may be left then.
 #[derive(Debug)]
@@ -20,9 +19,8 @@ pub struct Pair {
     pub helper_socket: PathBuf,
     /// Its state directory.
     pub state: PathBuf,
-    /// Where it runs. The last field: everything else is gone before it is.
     up: Up,
-    /// The place of the test.
+    /// The place of the test. The last field: what runs in it is gone before it is.
     pub scene: Scene,
 }
 
@@ -108,6 +106,7 @@ impl Up {
             .arg(scene.daemon.number.to_string())
             .arg("--state")
             .arg(scene.state())
+            .envs(scene.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).expect("creating a log"));
@@ -132,29 +131,10 @@ impl Up {
 
 impl Drop for Up {
     fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
         let family = processes::descendants(self.child.id());
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let mut status = None;
-        for _ in 0..1000 {
-            status = self.child.try_wait().expect("waiting for `up`");
-            if status.is_some() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if status.is_none() {
-            // Not ours alone to judge: what it started must not outlive the test in any case.
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-        let left: Vec<_> =
-            family.iter().filter(|one| processes::read(one.pid).as_ref() == Some(one)).collect();
-        for process in &left {
-            if let Some(pid) = rustix::process::Pid::from_raw(process.pid.cast_signed()) {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            }
-        }
+        let status = processes::stop(&mut self.child);
+        // What it started must not outlive the test in any case.
+        let left = processes::kill_left(&family);
         if std::thread::panicking() {
             eprintln!("--- {}\n{}", self.log.display(), self.said());
             return;

@@ -1,6 +1,8 @@
 //! What runs on this machine, as `/proc` tells it.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// A process.
@@ -106,4 +108,35 @@ pub fn wait_until_gone(uid: u32, limit: Duration) -> Duration {
         assert!(elapsed < limit, "after {elapsed:?} user {uid} still has: {left:#?}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Ends a child as a service manager would; its status, or `None` where it had to be killed.
+pub fn stop(child: &mut Child) -> Option<ExitStatus> {
+    if let Ok(Some(status)) = child.try_wait() {
+        return Some(status);
+    }
+    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(10) {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
+/// Kills what is still there of these processes; what it was.
+pub fn kill_left(of: &[Process]) -> Vec<Process> {
+    let same =
+        |one: &Process| read(one.pid).is_some_and(|now| now.command == one.command && now.uid == one.uid);
+    let left: Vec<Process> = of.iter().filter(|one| same(one)).cloned().collect();
+    for process in &left {
+        if let Some(pid) = Pid::from_raw(process.pid.cast_signed()) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+    left
 }

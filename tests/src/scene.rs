@@ -17,6 +17,8 @@ pub struct Scene {
     pub run: Uid,
     /// The daemon's user.
     pub daemon: Uid,
+    /// What is added to the environment of what runs here.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Default for Scene {
@@ -39,11 +41,17 @@ impl Scene {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let root = PathBuf::from(format!("/tmp/gloveport-test-{}-{number}", std::process::id()));
         make_directory(&root);
-        let scene = Self { root, run: Uid::take(), daemon: Uid::take() };
+        let scene = Self { root, run: Uid::take(), daemon: Uid::take(), environment: Vec::new() };
         make_directory(&scene.state());
         make_directory(&scene.root.join("bin"));
         scene.install("gloveport-probe");
         scene
+    }
+
+    /// With one more variable in the environment of what runs here.
+    pub fn with_environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
     }
 
     /// The state directory of what runs here.

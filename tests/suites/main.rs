@@ -1,2 +1,17 @@
 #![forbid(unsafe_code)]
-//! The end-to-end suites, against the real programs.
+//! The end-to-end suites, against the real programs. A module for each subject; tests that must not share the
+//! machine with others lie in a module `alone`.
+
+mod catalogue_trust;
+mod execute_command;
+mod filter;
+mod forgotten_rule;
+mod lifetimes;
+mod newcomer;
+mod one_shot;
+mod real_clients;
+mod taken_over_daemon;
+mod trees;
+mod ufo;
+mod what_a_program_gets;
+mod wire;
