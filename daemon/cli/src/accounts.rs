@@ -5,6 +5,8 @@
 use crate::failure::Failure;
 use std::fs;
 
+pub use gloveportd::accounts::name_of;
+
 /// The daemon's account on an installed host.
 pub const DAEMON: &str = "gloveport";
 /// The account that programs run as where an action names none.
@@ -30,12 +32,6 @@ pub fn find(name: &str) -> Result<Account, Failure> {
     find_in(&passwd, name).ok_or_else(|| {
         Failure::new(format!("there is no user `{name}` in /etc/passwd")).remedy(how_to_add(name))
     })
-}
-
-/// The name of a uid; the number itself where it has none.
-pub fn name_of(uid: u32) -> String {
-    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    find_in(&passwd, &uid.to_string()).map_or_else(|| uid.to_string(), |account| account.name)
 }
 
 /// The gid of a group.

@@ -97,8 +97,9 @@ fn print(structured: Option<&Value>, result: &Value) {
         out::note(format!("gloveport: {error}"));
     } else if let Some(data) = document.get("data") {
         out::line(serde_json::to_string_pretty(data).unwrap_or_default());
-    } else if let Some(steps) = document.get("steps").and_then(Value::as_array) {
-        steps.iter().for_each(print_step);
+        steps(document).iter().for_each(print_remarks);
+    } else if document.get("steps").is_some() {
+        steps(document).iter().for_each(print_step);
     } else if document.get("stdout").is_some() {
         print_step(document);
     } else {
@@ -109,19 +110,27 @@ fn print(structured: Option<&Value>, result: &Value) {
     }
 }
 
+fn steps(document: &Value) -> &[Value] {
+    document.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
 fn print_step(step: &Value) {
-    let text = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or_default();
-    let flag = |key: &str| step.get(key).and_then(Value::as_bool) == Some(true);
-    let (stdout, stderr) = (text("stdout"), text("stderr"));
     match step.get("count").and_then(Value::as_u64) {
         Some(count) => out::line(count),
-        None => out::text(stdout),
+        None => out::text(text(step, "stdout")),
     }
+    print_remarks(step);
+}
+
+/// What stands beside a step's output: its errors, and what became of it on its way.
+fn print_remarks(step: &Value) {
+    let flag = |key: &str| step.get(key).and_then(Value::as_bool) == Some(true);
+    let stderr = text(step, "stderr");
     if !stderr.is_empty() {
         out::note(stderr.trim_end_matches('\n'));
     }
-    if let Some(reason) = step.get("not_started").and_then(Value::as_str) {
-        out::note(format!("gloveport: step {} did not start: {reason}", text("name")));
+    if let Some(reason) = step.get("error").and_then(Value::as_str) {
+        out::note(format!("gloveport: step {} did not start: {reason}", text(step, "name")));
     }
     if flag("stdout_truncated") || flag("stderr_truncated") {
         out::note("gloveport: the output was cut to the action's max_output");
@@ -129,6 +138,10 @@ fn print_step(step: &Value) {
     if flag("scan_limit_reached") {
         out::note("gloveport: max_scan was reached; the filters saw no more");
     }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn texts(result: &Value) -> impl Iterator<Item = &str> {

@@ -26,7 +26,6 @@ pub struct HandoverArgs {
     /// The program
     program: PathBuf,
     /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 

@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The host's own signing key, and its line among the trusted signers.
 
-use crate::catalog::signing::NAMESPACE;
+use crate::catalog::signing::{NAMESPACE, SSH_KEYGEN, cannot_start};
 use crate::failure::Failure;
 use crate::files;
 use gloveportd::paths::Paths;
@@ -58,13 +58,10 @@ fn trust(paths: &Paths, public: &str) -> Result<(), Failure> {
 
 fn ssh_keygen(arguments: &[&OsStr], key: &Path) -> Result<String, Failure> {
     let output =
-        Command::new("ssh-keygen").args(arguments).stdin(Stdio::null()).output().map_err(|error| {
-            Failure::new(format!("cannot start ssh-keygen: {error}"))
-                .remedy("install it: openssh-client (Debian), openssh-clients (Fedora)")
-        })?;
+        Command::new(SSH_KEYGEN).args(arguments).stdin(Stdio::null()).output().map_err(cannot_start)?;
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-        return Err(Failure::new(format!("ssh-keygen cannot use {}: {reason}", key.display())));
+        return Err(Failure::new(format!("{SSH_KEYGEN} cannot use {}: {reason}", key.display())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -5,6 +5,7 @@
 //! one's `prev`; the last one, and a cut tail, show by the head file; a chain that root wrote anew as a whole
 //! shows by a receipt that a client kept.
 
+use gloveport_contract::catalog::hex;
 use gloveport_contract::packet::Receipt;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -238,11 +239,6 @@ impl Walk<'_> {
         }
         self.report
     }
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads a receipt, its two parts apart by `separator`.

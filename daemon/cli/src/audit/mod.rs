@@ -6,8 +6,9 @@ mod tail;
 
 use crate::failure::{Failure, Outcome};
 use crate::{files, out};
-use chain::{Report, hex, parse_receipt, verify};
+use chain::{Report, parse_receipt, verify};
 use clap::Subcommand;
+use gloveport_contract::catalog::hex;
 use gloveport_contract::packet::Receipt;
 use gloveportd::paths::Paths;
 use serde_json::json;

@@ -94,10 +94,10 @@ pub fn sign(key: &Path, file: &Path) -> Result<(), Failure> {
 }
 
 /// The program that makes keys and signatures.
-pub(super) const SSH_KEYGEN: &str = "ssh-keygen";
+pub const SSH_KEYGEN: &str = "ssh-keygen";
 
 /// The failure that it is not there.
-pub(super) fn cannot_start(error: std::io::Error) -> Failure {
+pub fn cannot_start(error: std::io::Error) -> Failure {
     Failure::new(format!("{SSH_KEYGEN} cannot be started: {error}"))
         .remedy("install the package openssh-client (Debian) or openssh (Fedora)")
 }

@@ -29,7 +29,8 @@ pub struct Program {
     name: &'static str,
     child: Child,
     last: Arc<Mutex<VecDeque<String>>>,
-    log: JoinHandle<()>,
+    /// Until it has been waited for.
+    log: Option<JoinHandle<()>>,
 }
 
 impl Program {
@@ -46,7 +47,8 @@ impl Program {
     ) -> Result<Self, Failure> {
         let mut command = std::process::Command::new(bin.join("gloveport"));
         command
-            .arg("handover")
+            // Behind `--` nothing is an option of ours.
+            .args(["handover", "--"])
             .arg(std::process::id().to_string())
             .arg(bin.join(name))
             .args(arguments)
@@ -69,7 +71,7 @@ impl Program {
             .map_err(|error| Failure::new(format!("cannot start {}: {error}", bin.join(name).display())))?;
         let last = Arc::default();
         let log = tokio::spawn(pass_on(name, child.stderr.take(), Arc::clone(&last)));
-        Ok(Self { name, child, last, log })
+        Ok(Self { name, child, last, log: Some(log) })
     }
 
     /// Its standard output, once.
@@ -80,13 +82,21 @@ impl Program {
     /// Waits for its end, which is never meant to come, and says what it last said.
     pub async fn died(&mut self) -> Failure {
         let status = self.child.wait().await;
-        let _ = tokio::time::timeout(DRAIN, &mut self.log).await;
+        self.drain().await;
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last: Vec<&str> = last.iter().map(String::as_str).collect();
         let how = status.map_or_else(|error| error.to_string(), describe);
         let said = if last.is_empty() { String::new() } else { format!(":\n  {}", last.join("\n  ")) };
         Failure::new(format!("{} has ended ({how}){said}", self.name))
             .remedy("`gloveport doctor` examines this host")
+    }
+
+    /// Waits for the rest of its log.
+    async fn drain(&mut self) {
+        if let Some(log) = self.log.take() {
+            // What does not come in time is printed when it comes, if it still matters to anybody.
+            let _ = tokio::time::timeout(DRAIN, log).await;
+        }
     }
 
     /// Ends it: politely, then not.
@@ -99,7 +109,7 @@ impl Program {
             out::note(format!("gloveport: {} does not end and is killed", self.name));
             let _ = self.child.kill().await;
         }
-        let _ = tokio::time::timeout(DRAIN, &mut self.log).await;
+        self.drain().await;
     }
 }
 
