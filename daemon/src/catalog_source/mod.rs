@@ -15,6 +15,8 @@ mod message;
 mod outline;
 mod read;
 mod script;
+#[cfg(test)]
+mod tests;
 
 pub use diff::{Change, Direction, diff};
 pub use error::{Place, SourceError};

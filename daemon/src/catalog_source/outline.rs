@@ -40,6 +40,17 @@ impl Document {
         self.0.with_key_at(key).map_or(key, |mapping| mapping.place)
     }
 
+    /// The value of the key at this place, where it is a scalar; the same place else.
+    pub(super) fn value_of(&self, key: Place) -> Place {
+        let value = self.0.with_key_at(key).and_then(|mapping| match &mapping.content {
+            Content::Mapping(entries) => {
+                entries.iter().find(|(_, at, _)| *at == key).map(|(.., value)| value)
+            }
+            _ => None,
+        });
+        value.filter(|value| matches!(value.content, Content::Scalar)).map_or(key, |value| value.place)
+    }
+
     /// The place of a key path: that of a scalar's value, of a collection's key, or of the nearest part of
     /// the path that exists.
     pub(super) fn locate(&self, path: &str) -> Place {

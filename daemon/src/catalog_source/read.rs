@@ -6,6 +6,7 @@ use super::message::message;
 use super::outline::{self, Document};
 use super::script;
 use gloveport_contract::catalog::{Action, Catalog, FORMAT};
+use serde_saphyr::Error;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -185,14 +186,16 @@ impl Reader {
 }
 
 /// Where a reading error is shown.
-fn place(error: &serde_saphyr::Error, document: &Document) -> Place {
+fn place(error: &Error, document: &Document) -> Place {
     let Some(location) = error.location() else {
         return document.start();
     };
     let number = |n: u64| usize::try_from(n).unwrap_or(1).max(1);
     let place = Place { line: number(location.line()), column: number(location.column()) };
     match error {
-        serde_saphyr::Error::SerdeMissingField { .. } => document.mapping_of(place),
+        Error::SerdeMissingField { .. } => document.mapping_of(place),
+        // What a value's own reader says carries the place of its key.
+        Error::SerdeInvalidType { .. } | Error::SerdeInvalidValue { .. } => document.value_of(place),
         _ => place,
     }
 }

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out;
 use clap::Subcommand;
 use gloveport_contract::catalog::Catalog;
+use gloveportd::catalog_source::language;
 use gloveportd::paths::Paths;
 use std::fs;
 use std::io::Read;
@@ -93,7 +94,11 @@ pub enum CatalogCommand {
         json: bool,
     },
     /// Print the JSON Schema of the sources, for editors
-    Schema,
+    Schema {
+        /// Print the reference page instead, as Markdown
+        #[arg(long)]
+        reference: bool,
+    },
     /// Make a signing key, and print the line that trusts it
     ///
     /// Without FILE it is the host's own key, without a passphrase, and trusted at once. With FILE
@@ -121,8 +126,8 @@ pub fn run(command: &CatalogCommand, paths: &Paths) -> Outcome {
         CatalogCommand::Show { what, json } => show::run(what, *json, paths),
         CatalogCommand::Lint { sources, strict, json } => review::lint(sources, *strict, *json, paths),
         CatalogCommand::Diff { old, new, json } => review::diff(old, new, *json),
-        CatalogCommand::Schema => {
-            out::text(&gloveportd::catalog_source::language::json_schema());
+        CatalogCommand::Schema { reference } => {
+            out::text(&if *reference { language::reference_page() } else { language::json_schema() });
             Ok(0)
         }
         CatalogCommand::Keygen { file, sk } => keygen::run(file.as_deref(), *sk, paths),

@@ -16,7 +16,7 @@ pub(super) struct Reach {
 /// What a pattern of a parameter can match; `None` where it is no pattern.
 pub(super) fn reach(pattern: &str) -> Option<Reach> {
     let tree = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern).ok()?;
-    Some(Reach { newline: has(&tree, b'\n') || has(&tree, b'\r'), leading_dash: begins_with(&tree, b'-') })
+    Some(Reach { newline: has(&tree, b'\n'), leading_dash: begins_with(&tree, b'-') })
 }
 
 fn class_has(class: &Class, byte: u8) -> bool {

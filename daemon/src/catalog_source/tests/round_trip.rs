@@ -1,0 +1,142 @@
+//! What is built reads back to the same, and renders the same on both sides.
+
+use super::{Scratch, catalog};
+use crate::catalog_source::to_json;
+use gloveport_contract::catalog::{Action, Catalog};
+use gloveport_contract::packet::{Argument, Scalar, Value};
+use gloveport_contract::plan::plan;
+use proptest::prelude::*;
+
+fn read_back(catalog: &Catalog) -> Catalog {
+    serde_json::from_str(&to_json(catalog).unwrap()).unwrap()
+}
+
+#[test]
+fn the_ready_catalogues_read_back_to_the_same() {
+    let ready = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/catalogs");
+    for directory in std::fs::read_dir(ready).unwrap() {
+        let built = super::super::build(&[directory.unwrap().path()]).unwrap();
+        let again = read_back(&built);
+        assert_eq!(again, built);
+        again.check().unwrap();
+        assert_eq!(to_json(&again).unwrap(), to_json(&built).unwrap());
+    }
+}
+
+#[test]
+fn a_script_is_embedded_and_signed_with_its_digest() {
+    let source = "name: a\ndescription: d\nrisk: read\nscript: {file: x.py, interpreter: /usr/bin/python3}\n";
+    let scratch = Scratch::new().with("a.yaml", source).with("x.py", "print('é')\n");
+    let built = scratch.read().unwrap().catalog;
+    let script = built.actions[0].script.as_ref().unwrap();
+    assert_eq!(script.body.as_deref(), Some("print('é')\n"));
+    assert_eq!(script.sha256.as_ref().unwrap().len(), 64);
+    let mut again = read_back(&built);
+    again.check().unwrap();
+    again.actions[0].script.as_mut().unwrap().body = Some("print(0)\n".into());
+    assert!(again.check().unwrap_err().to_string().contains("digest"));
+}
+
+#[test]
+fn the_order_of_files_does_not_matter() {
+    let action = |name: &str| format!("name: {name}\ndescription: d\nrisk: read\nexec: [/bin/true]\n");
+    let one = Scratch::new().with("1.yaml", action("b")).with("2.yaml", action("a"));
+    let two = Scratch::new().with("1.yaml", format!("{}---\n{}", action("a"), action("b")));
+    let text = |scratch: &Scratch| to_json(&scratch.read().unwrap().catalog).unwrap();
+    assert_eq!(text(&one), text(&two));
+    assert!(text(&one).ends_with("}\n"));
+}
+
+#[test]
+fn redaction_stays_in_force_beside_patterns() {
+    let built = catalog("name: a\ndescription: d\nrisk: read\nexec: [/bin/true]\nredact: {patterns: [x]}\n");
+    assert_eq!(built.actions[0].redact.builtin, ["secrets"]);
+    assert_eq!(read_back(&built), built);
+}
+
+/// Text as operators write it, and as they should not.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ -~]{0,12}",
+        "[a-z0-9:#&*!|>'\"%@`{}\\[\\],?-]{1,8}",
+        Just("true".to_owned()),
+        Just("0x1F".to_owned()),
+        Just("~".to_owned()),
+        Just("é日\u{202e}\u{2028}".to_owned()),
+    ]
+}
+
+/// An element of an argv over the parameters `s`, `n`, `b`, `l`.
+fn item() -> impl Strategy<Value = serde_json::Value> {
+    let name = prop_oneof![Just("{s}"), Just("{n}"), Just("{b}"), Just("{l}")]
+        .prop_map(serde_json::Value::from)
+        .boxed();
+    let literal = text()
+        .prop_filter("no placeholder", |text| {
+            !["{s}", "{n}", "{b}", "{l}"].iter().any(|name| text.contains(name))
+        })
+        .prop_map(serde_json::Value::from)
+        .boxed();
+    let group = (literal.clone(), name.clone()).prop_map(|(text, name)| serde_json::json!([text, name]));
+    prop_oneof![literal, Just(serde_json::Value::from("{s}")), group]
+}
+
+prop_compose! {
+    fn action()(
+        description in "[!-~]{1,20}",
+        items in prop::collection::vec(item(), 0..6),
+        default in text().prop_filter("a value", |text| !text.starts_with('-') && !text.contains(char::is_control)),
+        max in 0..i64::MAX,
+        timeout in 1..3_600_000u64,
+        env in text().prop_filter("no NUL", |text| !text.contains('\0')),
+    ) -> serde_json::Value {
+        let mut exec = vec![serde_json::Value::from("/bin/true")];
+        exec.extend(items);
+        serde_json::json!({
+            "name": "generated", "description": description, "risk": "write", "exec": exec,
+            "params": {
+                "s": {"type": "string", "default": default},
+                "n": {"type": "integer", "max": max, "optional": true},
+                "b": {"type": "boolean", "optional": true},
+                "l": {"type": "list", "items": {"type": "string"}, "optional": true},
+            },
+            "timeout": format!("{timeout}ms"), "env": {"X": env},
+        })
+    }
+}
+
+fn arguments() -> impl Strategy<Value = Vec<Argument>> {
+    let argument = |name: &'static str, value: BoxedStrategy<Value>| {
+        prop::option::of(value.prop_map(move |value| Argument { name: name.to_owned(), value }))
+    };
+    let words = prop::collection::vec(text().prop_map(|text| Scalar::Text(text.into_bytes())), 0..4);
+    (
+        argument("s", text().prop_map(|text| Value::Text(text.into_bytes())).boxed()),
+        argument("n", any::<i64>().prop_map(Value::Integer).boxed()),
+        argument("b", any::<bool>().prop_map(Value::Boolean).boxed()),
+        argument("l", words.prop_map(Value::List).boxed()),
+    )
+        .prop_map(|(s, n, b, l)| [s, n, b, l].into_iter().flatten().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// JSON is YAML, so the same text is read by both readers.
+    #[test]
+    fn what_lint_accepts_both_sides_accept_and_render_identically(source in action(), args in arguments()) {
+        let text = serde_json::to_string_pretty(&source).unwrap();
+        let built = catalog(&text);
+        let again = read_back(&built);
+        prop_assert_eq!(&again, &built);
+        prop_assert!(again.check().is_ok());
+        let direct: Action = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&built.actions[0], &direct);
+        let (daemon, helper) = (plan(&built.actions[0], &args, None), plan(&again.actions[0], &args, None));
+        if let Ok(plan) = &daemon {
+            prop_assert_eq!(plan.steps[0].argv[0].as_slice(), b"/bin/true");
+            prop_assert!(plan.steps[0].argv.iter().all(|argument| !argument.contains(&0)));
+        }
+        prop_assert_eq!(daemon, helper);
+    }
+}
