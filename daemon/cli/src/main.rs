@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 /// A port through which an AI agent can work on this host, and touch only what is inside.
 #[derive(Debug, Parser)]
-#[command(name = "gloveport", version, about, max_term_width = 100)]
+#[command(name = "gloveport", version, max_term_width = 100)]
 struct Cli {
     /// Use this one directory in place of /etc/gloveport, /run/gloveport and /var/log/gloveport
     /// [env: GLOVEPORT_STATE]

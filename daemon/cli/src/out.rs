@@ -51,6 +51,11 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+/// A number of things, in words: `1 token`, `2 tokens`.
+pub fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Columns, aligned, two spaces apart; the last is not padded.
 pub fn table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {

@@ -5,6 +5,7 @@ mod chain;
 mod tail;
 
 use crate::failure::{Failure, Outcome};
+use crate::out::count;
 use crate::{files, out};
 use chain::{Report, parse_receipt, verify};
 use clap::Subcommand;
@@ -100,13 +101,11 @@ fn print(report: &Report) {
     for fault in &report.faults {
         out::line(fault);
     }
-    let count = format!("{} record{}", report.records, if report.records == 1 { "" } else { "s" });
+    let records = count(usize::try_from(report.records).unwrap_or(usize::MAX), "record");
     match (&report.last, report.faults.len()) {
-        (Some(last), 0) => out::line(format!("ok: {count}, the last is {}:{}", last.seq, hex(&last.hash))),
-        (None, 0) => out::line(format!("ok: {count}")),
-        (_, faults) => {
-            out::line(format!("not whole: {count}, {faults} fault{}", if faults == 1 { "" } else { "s" }))
-        }
+        (Some(last), 0) => out::line(format!("ok: {records}, the last is {}:{}", last.seq, hex(&last.hash))),
+        (None, 0) => out::line(format!("ok: {records}")),
+        (_, faults) => out::line(format!("not whole: {records}, {}", count(faults, "fault"))),
     }
     if report.unfinished {
         out::note("the last line is not finished: it is being written, or a crash cut it");

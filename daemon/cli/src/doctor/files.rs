@@ -4,6 +4,7 @@
 
 use super::Check;
 use crate::catalog;
+use crate::out::count;
 use crate::token::store;
 use crate::{audit, clock, files};
 use gloveportd::config::Config;
@@ -48,7 +49,7 @@ fn owners(paths: &Paths) -> Vec<Check> {
         })
         .collect();
     if exposed.is_empty() {
-        return vec![Check::ok("owners", format!("{} files are safe from other users", present.len()))];
+        return vec![Check::ok("owners", format!("safe from other users: {}", count(present.len(), "file")))];
     }
     exposed
 }
@@ -116,9 +117,9 @@ fn tokens(paths: &Paths) -> Check {
     let over = tokens.tokens.len() - living;
     if over > 0 {
         let remedy = "gloveport token list shows them, gloveport token revoke NAME removes them";
-        return Check::warn("tokens", format!("{living} valid, {over} expired, {users} local users"), remedy);
+        return Check::warn("tokens", format!("{} valid, {over} expired", count(living, "token")), remedy);
     }
-    Check::ok("tokens", format!("{living} tokens, {users} local users"))
+    Check::ok("tokens", format!("{}, {}", count(living, "token"), count(users, "local user")))
 }
 
 fn settings(paths: &Paths) -> Check {
@@ -171,10 +172,12 @@ fn chain(paths: &Paths) -> Check {
         }
         Err(failure) => Check::failure("audit_chain", &failure),
         Ok(report) => match report.faults.first() {
-            None => Check::ok("audit_chain", format!("{} records, the chain is whole", report.records)),
+            None => {
+                Check::ok("audit_chain", format!("{} records in all, and the chain is whole", report.records))
+            }
             Some(fault) => Check::fail(
                 "audit_chain",
-                format!("{fault} ({} faults)", report.faults.len()),
+                format!("{fault} ({} in all)", count(report.faults.len(), "fault")),
                 "somebody with root's rights changed the log: `gloveport audit verify` names every place",
             ),
         },

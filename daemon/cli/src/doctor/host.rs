@@ -6,14 +6,15 @@ use crate::{accounts, files};
 use gloveportd::paths::Paths;
 use std::fs;
 
-/// Looks at the host.
-pub fn examine(paths: &Paths) -> Vec<Check> {
+/// Looks at the host. A helper that answers knows the kernel's layers better.
+pub fn examine(paths: &Paths, helper_answers: bool) -> Vec<Check> {
     let mut checks = vec![privilege()];
     checks.extend(programs(paths));
     checks.extend(users(paths));
-    checks.push(landlock());
     checks.push(lowest_page());
-    checks.push(children());
+    if !helper_answers {
+        checks.extend([landlock(), children()]);
+    }
     checks
 }
 
@@ -57,13 +58,11 @@ fn users(paths: &Paths) -> Vec<Check> {
             Check::fail("users", format!("{name} is another name of root"), accounts::how_to_add(name))
         }
         Ok(account) => Check::ok("users", format!("{name} has uid {}", account.uid)),
-        // A try-out may run its daemon as anybody.
-        Err(failure) if paths.state.is_some() => {
-            Check::warn("users", failure.what(), failure.way_out().unwrap_or_default())
-        }
         Err(failure) => Check::failure("users", &failure),
     };
-    [accounts::DAEMON, accounts::RUN].map(check).to_vec()
+    // A try-out may run its daemon as anybody.
+    let daemon = paths.state.is_none().then_some(accounts::DAEMON);
+    daemon.into_iter().chain([accounts::RUN]).map(check).collect()
 }
 
 /// Without the helper nobody here may ask the kernel for the version; its name in the list tells that much.
@@ -75,7 +74,7 @@ fn landlock() -> Check {
     if modules.is_empty() {
         return Check::warn(
             "landlock",
-            "the list of security modules cannot be read; the helper knows (check `layers`)",
+            "the list of security modules cannot be read; the helper tells once it runs",
             "mount -t securityfs none /sys/kernel/security",
         );
     }

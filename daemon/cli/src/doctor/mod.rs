@@ -8,7 +8,7 @@ mod running;
 
 use crate::failure::{Failure, Outcome};
 use crate::mcp::DaemonArgs;
-use crate::out;
+use crate::{health, out};
 use clap::Args;
 use gloveportd::paths::Paths;
 use serde::Serialize;
@@ -83,7 +83,11 @@ pub fn run(args: &DoctorArgs, paths: &Paths) -> Outcome {
             let token = std::env::var("GLOVEPORT_TOKEN").ok();
             client::examine(&DaemonArgs { url: Some(url.clone()), token }, paths)
         }
-        None => [host::examine(paths), files::examine(paths), running::examine(paths)].concat(),
+        None => {
+            let helper = health::helper(paths);
+            [host::examine(paths, helper.is_ok()), files::examine(paths), running::examine(paths, &helper)]
+                .concat()
+        }
     };
     let worst = checks.iter().map(|check| check.status).max().unwrap_or(State::Ok);
     if args.json {

@@ -2,8 +2,10 @@
 //! What runs: the helper, its layers and actions, the daemon and its listeners.
 
 use super::Check;
+use crate::failure::Failure;
 use crate::http::Endpoint;
 use crate::{address, health};
+use gloveport_contract::packet::Layer;
 use gloveportd::config::Config;
 use gloveportd::helper::Status;
 use gloveportd::paths::Paths;
@@ -14,23 +16,15 @@ use std::net::{SocketAddr, TcpListener};
 const NAMED: usize = 5;
 
 /// Looks at what runs.
-pub fn examine(paths: &Paths) -> Vec<Check> {
+pub fn examine(paths: &Paths, helper: &Result<Status, Failure>) -> Vec<Check> {
     let mut checks = Vec::new();
-    match health::helper(paths) {
+    match helper {
         Ok(status) => {
-            checks.push(catalog(&status));
-            checks.extend(status.layers.iter().map(|layer| {
-                let detail = format!("{}: {}", layer.name, layer.detail);
-                match layer.present {
-                    true => Check::ok("layers", detail),
-                    false => {
-                        Check::warn("layers", detail, "actions that promise it are refused on this host")
-                    }
-                }
-            }));
-            checks.push(unsupported(&status));
+            checks.push(catalog(status));
+            checks.extend(status.layers.iter().map(layer));
+            checks.push(unsupported(status));
         }
-        Err(failure) => checks.push(Check::failure("helper", &failure)),
+        Err(failure) => checks.push(Check::failure("helper", failure)),
     }
     checks.push(match health::daemon(&Endpoint::local(&paths.mcp_socket)) {
         Ok(status) if status == "ok" => {
@@ -45,6 +39,20 @@ pub fn examine(paths: &Paths) -> Vec<Check> {
     });
     checks.extend(listeners(paths));
     checks
+}
+
+fn layer(layer: &Layer) -> Check {
+    let detail = format!("{}: {}", layer.name, layer.detail);
+    // What an older version of a layer does not hold stands behind a colon.
+    if layer.present && !layer.detail.contains(": ") {
+        return Check::ok("layers", detail);
+    }
+    let remedy = match layer.name.as_str() {
+        "cgroup" => "start the helper as the package's unit does, with a delegated cgroup v2",
+        "landlock" => "use a newer kernel; until then actions that promise what it lacks are refused",
+        _ => "actions that promise it are refused until it is there",
+    };
+    Check::warn("layers", detail, remedy)
 }
 
 fn catalog(status: &Status) -> Check {
@@ -104,7 +112,11 @@ fn listener(url: &str) -> Check {
     let answer = Endpoint::parse(url).map(|endpoint| health::daemon(&endpoint));
     match answer {
         Ok(Ok(_)) => Check::ok("listen", format!("{url} is gloveport's")),
-        Ok(Err(failure)) if is_taken(url) => Check::failure("listen", &failure),
+        Ok(Err(failure)) if is_taken(url) => Check::fail(
+            "listen",
+            format!("another program listens at {url}: {}", failure.what()),
+            "`ss -ltnp` shows it: end it, or set `listen` in daemon.toml",
+        ),
         _ => Check::warn(
             "listen",
             format!("nothing listens at {url}"),
