@@ -2,7 +2,7 @@
 //! Passes messages on to the daemon, each over a connection of its own, and its answers back.
 
 use super::framing::Output;
-use super::message::Message;
+use super::message::{INTERNAL, INVALID, Message, Refusal};
 use crate::failure::Failure;
 use crate::http::{self, Answer, sse};
 use crate::mcp::{Daemon, header_value};
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const IN_FLIGHT: usize = 64;
 /// How long the daemon may take where it has nothing to run: for the beginning and the end of a session.
 const QUICK: Duration = Duration::from_secs(10);
-/// JSON-RPC's code for a server that cannot do its part.
-const INTERNAL: i64 = -32603;
+/// The request whose answer never ends by itself.
+const SUBSCRIPTION: &str = "subscriptions/listen";
 
 /// A bridge between one client and the daemon.
 pub struct Bridge {
@@ -44,6 +44,8 @@ struct Request {
     /// Its connection, once there is one.
     stream: Option<http::Stream>,
     is_cancelled: bool,
+    /// Whether its answer goes on until somebody ends it.
+    is_endless: bool,
 }
 
 #[derive(Deserialize)]
@@ -100,17 +102,8 @@ impl Bridge {
             return self.open_session(&message, &id, bytes);
         }
         let key = id.to_string();
-        {
-            let mut requests = locked(&self.requests);
-            if requests.len() >= IN_FLIGHT {
-                drop(requests);
-                return self.refuse(&id, INTERNAL, "too many requests at once: wait for an answer");
-            }
-            if requests.contains_key(&key) {
-                drop(requests);
-                return self.refuse(&id, -32600, "a request with this id is under way");
-            }
-            requests.insert(key.clone(), Request::default());
+        if let Err((code, text)) = self.admit(&key, method == SUBSCRIPTION) {
+            return self.refuse(&id, code, text);
         }
         let (bridge, waiting) = (Arc::clone(self), id.clone());
         let run = move || bridge.run(&message, &bytes, &waiting);
@@ -118,6 +111,19 @@ impl Bridge {
             locked(&self.requests).remove(&key);
             return self.refuse(&id, INTERNAL, "this host has no room for another thread");
         }
+        Ok(())
+    }
+
+    /// Notes that a request is under way.
+    fn admit(&self, key: &str, is_endless: bool) -> Result<(), Refusal> {
+        let mut requests = locked(&self.requests);
+        if requests.len() >= IN_FLIGHT {
+            return Err((INTERNAL, "too many requests at once: wait for an answer"));
+        }
+        if requests.contains_key(key) {
+            return Err((INVALID, "a request with this id is under way"));
+        }
+        requests.insert(key.to_owned(), Request { is_endless, ..Request::default() });
         Ok(())
     }
 
@@ -160,7 +166,7 @@ impl Bridge {
     pub fn finish(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
         let mut requests = locked(&self.requests);
-        while !requests.is_empty() {
+        while requests.values().any(|request| !request.is_endless) {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
             requests = self.one_less.wait_timeout(requests, left).unwrap_or_else(PoisonError::into_inner).0;
         }

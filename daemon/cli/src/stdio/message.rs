@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! What the bridge must know of a message. Everything else passes through as it came.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -23,14 +23,26 @@ pub struct Message {
 /// Why a message cannot be passed on: the code and text of its error.
 pub type Refusal = (i64, &'static str);
 
+/// JSON-RPC's code for what is no JSON.
+pub const NOT_JSON: i64 = -32700;
+/// JSON-RPC's code for JSON that is no request.
+pub const INVALID: i64 = -32600;
+/// JSON-RPC's code for a server that cannot do its part.
+pub const INTERNAL: i64 = -32603;
+
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     id: Option<Value>,
     #[serde(default)]
     method: Option<String>,
     #[serde(default, borrow)]
     params: Option<&'a RawValue>,
+}
+
+/// Tells `null` from nothing: a request whose id is null is a mistake, not a notification.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[derive(Default, Deserialize)]
@@ -60,11 +72,14 @@ impl Message {
         // A derived struct would also take an array, element by element.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             let is_json = serde_json::from_slice::<&RawValue>(bytes).is_ok();
-            return Err(if is_json { (-32600, "one message at a time, as an object") } else { NO_JSON });
+            return Err(if is_json { (INVALID, "one message at a time, as an object") } else { NO_JSON });
         }
         let envelope: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| {
-            if error.is_data() { (-32600, "this is no message of JSON-RPC") } else { NO_JSON }
+            if error.is_data() { (INVALID, "this is no message of JSON-RPC") } else { NO_JSON }
         })?;
+        if envelope.id.as_ref().is_some_and(|id| !id.is_string() && !id.is_number()) {
+            return Err((INVALID, "the id of a request is a string or a number"));
+        }
         let params: Params =
             envelope.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
         let text = |value: Option<Value>| match value {
@@ -73,7 +88,7 @@ impl Message {
         };
         let is_cancel = envelope.method.as_deref() == Some("notifications/cancelled");
         Ok(Self {
-            id: envelope.id.filter(|id| !id.is_null()),
+            id: envelope.id,
             name: match envelope.method.as_deref() {
                 Some("tools/call" | "prompts/get") => text(params.name),
                 Some("resources/read") => text(params.uri),
@@ -86,7 +101,7 @@ impl Message {
     }
 }
 
-const NO_JSON: Refusal = (-32700, "this is no JSON");
+const NO_JSON: Refusal = (NOT_JSON, "this is no JSON");
 
 #[cfg(test)]
 mod tests {
@@ -125,6 +140,8 @@ mod tests {
             (b"5", -32600),
             (br#"{"method": 5}"#, -32600),
             (br#"{"id":1,"id":2}"#, -32600),
+            (br#"{"id":null,"method":"ping"}"#, -32600),
+            (br#"{"id":[1],"method":"ping"}"#, -32600),
         ] {
             assert_eq!(Message::parse(bytes).unwrap_err().0, code, "{bytes:?}");
         }

@@ -14,6 +14,7 @@ use bridge::Bridge;
 use clap::Args;
 use framing::{Frame, Input, MESSAGE};
 use gloveportd::paths::Paths;
+use message::NOT_JSON;
 use serde_json::Value;
 use std::io;
 use std::sync::Arc;
@@ -49,9 +50,9 @@ pub fn run(args: &StdioArgs, paths: &Paths) -> Outcome {
             None => break,
             Some(Frame::Message(bytes)) => bridge.take(bytes),
             Some(Frame::TooLong) => {
-                bridge.refuse(&Value::Null, -32700, &format!("a message is longer than {MESSAGE} bytes"))
+                bridge.refuse(&Value::Null, NOT_JSON, &format!("a message is longer than {MESSAGE} bytes"))
             }
-            Some(Frame::NoLength) => bridge.refuse(&Value::Null, -32700, "a header without Content-Length"),
+            Some(Frame::NoLength) => bridge.refuse(&Value::Null, NOT_JSON, "a header without Content-Length"),
         };
         if taken.is_err() {
             // The client has closed our stdout: it is gone.
