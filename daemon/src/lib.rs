@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! Everything unprivileged: the daemon, and what the programs share.
 
+pub mod accounts;
 pub mod catalog_source;
 pub mod config;
 pub mod confine;

@@ -1,0 +1,239 @@
+#![forbid(unsafe_code)]
+//! One run, from its request to its last event.
+
+use super::budget::Budget;
+use super::collect::{self, Pipes, Stream, Treatment};
+use super::outcome::{self, StepEnd};
+use super::report::{Failure, Progress, Report};
+use crate::helper::{Connection, HelperError, Peer};
+use gloveport_contract::packet::{Enforcement, Event, Request};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
+
+/// How long a place in the helper's queue is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long pipes are read on after their step has ended. Its tree is dead by then; a pipe that is still
+/// open is held by somebody else.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How often the number of bytes read is told.
+const TELL: Duration = Duration::from_secs(1);
+/// Beyond the deadline the helper has this long to end the run and record it. A helper that was stopped
+/// must not hold a call for ever.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// A call that is ready to be sent.
+pub struct Job {
+    /// The packet.
+    pub request: Request,
+    /// The action's name.
+    pub action: String,
+    /// The names of its steps.
+    pub steps: Vec<String>,
+    /// What goes to stdin.
+    pub content: Option<Arc<[u8]>>,
+    /// What becomes of the output; its limit is that of all steps together.
+    pub treatment: Treatment,
+}
+
+/// What is known of a run so far.
+struct Running {
+    connection: Connection,
+    started: Instant,
+    give_up: Instant,
+    deadline: Duration,
+    enforcement: Enforcement,
+    steps: Vec<StepEnd>,
+    budget: Budget,
+    reading: Option<Reading>,
+    read: Arc<AtomicU64>,
+    progress: mpsc::Sender<Progress>,
+}
+
+/// A step whose pipes are being read. Dropping it stops the reading.
+struct Reading {
+    index: u32,
+    task: JoinSet<io::Result<(Stream, Stream)>>,
+    stop: watch::Sender<bool>,
+}
+
+impl Job {
+    /// Sends the request and follows the run to its end.
+    ///
+    /// # Errors
+    /// Why there is no report.
+    pub async fn run(
+        self,
+        socket: &Path,
+        peer: Peer,
+        slots: Arc<Semaphore>,
+        progress: mpsc::Sender<Progress>,
+    ) -> Result<Report, Failure> {
+        let started = Instant::now();
+        let Ok(Ok(permit)) = timeout(PATIENCE, slots.acquire_owned()).await else {
+            return Err(Failure::Busy);
+        };
+        let connection = Connection::open(socket, peer, &self.request).await.map_err(failure)?;
+        let running = Running {
+            connection,
+            started,
+            give_up: started + GRACE,
+            deadline: Duration::ZERO,
+            enforcement: Enforcement::default(),
+            steps: self.steps.iter().map(|name| StepEnd::new(name)).collect(),
+            budget: Budget::new(self.treatment.limit),
+            reading: None,
+            read: Arc::default(),
+            progress,
+        };
+        running.follow(&self, permit).await
+    }
+}
+
+impl Running {
+    async fn follow(mut self, job: &Job, permit: OwnedSemaphorePermit) -> Result<Report, Failure> {
+        let mut permit = Some(permit);
+        let mut tell = ticks();
+        let mut told = 0;
+        loop {
+            let event = tokio::select! {
+                event = self.connection.next() => event.map_err(failure)?,
+                _ = tokio::time::sleep_until(self.give_up) => {
+                    return Err(Failure::Helper("the helper did not end the run in time: it may be stopped or \
+                        overloaded. What it runs has been cancelled".into()));
+                }
+                _ = tell.tick() => {
+                    let bytes = self.read.load(Ordering::Relaxed);
+                    if bytes != told {
+                        told = bytes;
+                        self.tell(Progress::Output { bytes });
+                    }
+                    continue;
+                }
+            };
+            // The first answer frees the place in the queue: it is a run now, or none.
+            permit.take();
+            let Some((event, descriptors)) = event else {
+                return Err(failure(HelperError::Lost));
+            };
+            match event {
+                Event::Ended { receipt } => {
+                    let run = outcome::Run {
+                        action: job.action.clone(),
+                        deadline: self.deadline,
+                        duration: self.started.elapsed(),
+                        enforcement: self.enforcement,
+                        receipt,
+                    };
+                    return Ok(outcome::report(run, self.steps));
+                }
+                Event::Refused { code, detail, receipt } => {
+                    return Err(Failure::Refused { code, detail, receipt });
+                }
+                Event::Busy => return Err(Failure::Busy),
+                event => self.take(job, event, descriptors).await?,
+            }
+        }
+    }
+
+    async fn take(&mut self, job: &Job, event: Event, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {
+        match event {
+            Event::AwaitingApproval { id, timeout_ms } => {
+                self.give_up = Instant::now() + Duration::from_millis(timeout_ms) + GRACE;
+                self.tell(Progress::AwaitingApproval { id });
+            }
+            Event::Accepted { deadline_ms, enforcement, .. } => {
+                self.deadline = Duration::from_millis(deadline_ms);
+                self.give_up = Instant::now() + self.deadline + GRACE;
+                self.enforcement = enforcement;
+                self.tell(Progress::Accepted { deadline: self.deadline });
+            }
+            Event::StepStarted { index } => self.start(job, index, descriptors)?,
+            Event::StepEnded { index, outcome, killed_by, usage } => {
+                let last = usize::try_from(index).is_ok_and(|index| index + 1 == self.steps.len());
+                let streams = self.drain(index).await?;
+                let step = step_of(&mut self.steps, index)?;
+                if let Some((stdout, stderr)) = streams {
+                    step.show(stdout, stderr, &mut self.budget, last);
+                }
+                step.end(outcome, killed_by, usage);
+            }
+            _ => return Err(out_of_order("not an event of a run")),
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, job: &Job, index: u32, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {
+        let step = step_of(&mut self.steps, index)?;
+        if self.reading.is_some() {
+            return Err(out_of_order("a step started before the last one ended"));
+        }
+        let name = step.name().to_owned();
+        let mut descriptors = descriptors.into_iter();
+        let (Some(stdout), Some(stderr)) = (descriptors.next(), descriptors.next()) else {
+            return Err(out_of_order("a step without its pipes"));
+        };
+        let pipes = Pipes { stdout, stderr, stdin: descriptors.next() };
+        let treatment = Treatment { limit: self.budget.left(), ..job.treatment.clone() };
+        let (stop, stopped) = watch::channel(false);
+        let mut task = JoinSet::new();
+        task.spawn(collect::step(pipes, treatment, job.content.clone(), self.read.clone(), stopped));
+        self.reading = Some(Reading { index, task, stop });
+        self.tell(Progress::Step { index, name });
+        Ok(())
+    }
+
+    /// Reads what is still in the pipes of a step that has ended; `None` where it never started.
+    async fn drain(&mut self, index: u32) -> Result<Option<(Stream, Stream)>, Failure> {
+        let Some(mut reading) = self.reading.take_if(|reading| reading.index == index) else {
+            return Ok(None);
+        };
+        let joined = match timeout(DRAIN, reading.task.join_next()).await {
+            Ok(joined) => joined,
+            Err(_) => {
+                reading.stop.send_replace(true);
+                reading.task.join_next().await
+            }
+        };
+        match joined {
+            Some(Ok(Ok(streams))) => Ok(Some(streams)),
+            Some(Ok(Err(error))) => Err(Failure::Helper(format!("the output could not be read: {error}"))),
+            _ => Err(Failure::Helper("reading the output was interrupted".into())),
+        }
+    }
+
+    /// Progress is a courtesy: a listener that does not keep up misses some of it.
+    fn tell(&self, progress: Progress) {
+        let _ = self.progress.try_send(progress);
+    }
+}
+
+fn step_of(steps: &mut [StepEnd], index: u32) -> Result<&mut StepEnd, Failure> {
+    steps
+        .get_mut(usize::try_from(index).unwrap_or(usize::MAX))
+        .ok_or_else(|| out_of_order("a step that the action does not have"))
+}
+
+fn ticks() -> Interval {
+    let mut ticks = interval(TELL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+fn out_of_order(what: &str) -> Failure {
+    failure(HelperError::Protocol(what.into()))
+}
+
+fn failure(error: HelperError) -> Failure {
+    match error {
+        HelperError::Busy => Failure::Busy,
+        HelperError::TooLarge(_) => Failure::Invalid(error.to_string()),
+        error => Failure::Helper(error.to_string()),
+    }
+}
