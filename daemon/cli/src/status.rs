@@ -6,9 +6,11 @@ use crate::http::Endpoint;
 use crate::{address, health, out};
 use clap::Args;
 use gloveport_contract::catalog::hex;
+use gloveport_contract::packet::Unsupported;
 use gloveportd::helper::Status;
 use gloveportd::paths::Paths;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// What is running and what is in force; ends with 1 where something is not.
 #[derive(Debug, Args)]
@@ -81,13 +83,22 @@ fn print_helper(answer: &Result<Status, Failure>) {
     if let Some(reason) = &status.reason {
         out::line(format!("              {}", out::printable(reason)));
     }
-    for action in &status.unsupported {
-        out::line(format!("unsupported   {}: {}", action.action, out::printable(&action.reason)));
+    for (reason, actions) in by_reason(&status.unsupported) {
+        out::line(format!("unsupported   {}: {}", actions.join(" "), out::printable(reason)));
     }
     for layer in &status.layers {
         let sign = if layer.present { "yes" } else { "NO" };
         out::line(format!("layer         {} {sign}: {}", layer.name, layer.detail));
     }
+}
+
+/// One missing program or account can keep many actions from running.
+fn by_reason(unsupported: &[Unsupported]) -> BTreeMap<&str, Vec<&str>> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for action in unsupported {
+        reasons.entry(&action.reason).or_default().push(&action.action);
+    }
+    reasons
 }
 
 fn print_answer(title: &str, place: &str, answer: &Result<String, Failure>) {

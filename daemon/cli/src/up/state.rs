@@ -16,7 +16,7 @@ const DEFAULT: &str = "/run/gloveport-try";
 const EXECUTABLE: &str = "/var/lib/gloveport-try";
 const LOCK: &str = "up.lock";
 /// What a state directory may hold, so that one that is something else besides is not opened to others.
-const CONTENTS: [&str; 18] = [
+const CONTENTS: [&str; 19] = [
     LOCK,
     "catalog.d",
     "catalogs",
@@ -35,6 +35,7 @@ const CONTENTS: [&str; 18] = [
     "host_key",
     "host_key.pub",
     "endpoint",
+    "empty",
 ];
 
 /// A state directory in use. Dropping it removes the sockets, and the directory where nobody named it.
