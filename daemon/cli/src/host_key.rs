@@ -65,3 +65,27 @@ fn ssh_keygen(arguments: &[&OsStr], key: &Path) -> Result<String, Failure> {
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_made_once_and_trusted_once_beside_others() {
+        let directory = std::env::temp_dir().join(format!("gloveport-key-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        files::directory(&directory, 0o755).unwrap();
+        let paths = Paths::for_state(&directory);
+        fs::write(&paths.trusted_signers, "# ours\nalice ssh-ed25519 AAAA").unwrap();
+        assert!(ensure(&paths).unwrap());
+        let key = fs::read(&paths.host_key).unwrap();
+        assert!(!ensure(&paths).unwrap());
+        assert_eq!(fs::read(&paths.host_key).unwrap(), key);
+        let signers = fs::read_to_string(&paths.trusted_signers).unwrap();
+        let lines: Vec<&str> = signers.lines().collect();
+        assert_eq!(lines[..2], ["# ours", "alice ssh-ed25519 AAAA"]);
+        assert!(lines[2].starts_with("host namespaces=\"gloveport-catalog\" ssh-ed25519 "), "{signers}");
+        assert_eq!(lines.len(), 3);
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -57,3 +57,26 @@ fn make(path: &Path, kind: SocketType, mode: u32, gid: Option<u32>) -> Result<Ow
     made.map_err(failed)?;
     Ok(socket)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_one_in_use_is_not() {
+        let path = std::env::temp_dir().join(format!("gloveport-socket-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        let first = mcp(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+        assert!(mcp(&path).unwrap_err().what().contains("somebody listens"));
+        drop(first);
+        mcp(&path).unwrap();
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_refused_with_its_limit() {
+        let path = std::env::temp_dir().join("x".repeat(120));
+        assert!(mcp(&path).unwrap_err().what().contains("too long"));
+    }
+}

@@ -16,7 +16,7 @@ const DEFAULT: &str = "/run/gloveport-try";
 const EXECUTABLE: &str = "/var/lib/gloveport-try";
 const LOCK: &str = "up.lock";
 /// What a state directory may hold, so that one that is something else besides is not opened to others.
-const CONTENTS: [&str; 19] = [
+const CONTENTS: &[&str] = &[
     LOCK,
     "catalog.d",
     "catalogs",
@@ -184,4 +184,47 @@ fn hold(directory: &Path) -> Result<File, Failure> {
 
 fn is_noexec(directory: &Path) -> bool {
     statvfs(directory).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::Account;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("gloveport-up-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    fn somebody() -> Identity {
+        let account = Account { name: "61001".into(), uid: 61001, gid: 61001 };
+        Identity { account, same_user: false, is_chosen: true }
+    }
+
+    #[test]
+    fn one_state_is_held_by_one_at_a_time_and_a_named_one_is_kept() {
+        let directory = scratch("held");
+        let first = State::open(Some(directory.clone()), &somebody()).unwrap();
+        let second = State::open(Some(directory.clone()), &somebody()).err().unwrap();
+        assert!(second.what().contains("another `gloveport up`"), "{second}");
+        drop(first);
+        State::open(Some(directory.clone()), &somebody()).unwrap();
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_closed_directory_is_opened_only_where_it_holds_nothing_else() {
+        let directory = scratch("closed");
+        files::directory(&directory, 0o700).unwrap();
+        make_reachable(&directory, &somebody()).unwrap();
+        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o755);
+        fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
+        fs::write(directory.join("diary"), "dear").unwrap();
+        let refused = make_reachable(&directory, &somebody()).unwrap_err();
+        assert!(refused.what().contains("holds diary"), "{refused}");
+        fs::remove_dir_all(directory).unwrap();
+    }
 }
