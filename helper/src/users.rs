@@ -74,6 +74,11 @@ impl Users {
     pub fn group(&self, name: &str) -> Option<u32> {
         self.groups.iter().find(|(known, _)| known == name).map(|(_, gid)| *gid)
     }
+
+    /// The names of a group; several may have one number.
+    pub fn group_names(&self, gid: u32) -> impl Iterator<Item = &str> {
+        self.groups.iter().filter(move |(_, known)| *known == gid).map(|(name, _)| name.as_str())
+    }
 }
 
 /// A uid or gid: digits only, and not the one that means "unchanged".

@@ -13,7 +13,7 @@ use nix::sys::socket::{
 use nix::sys::time::TimeVal;
 use std::fmt;
 use std::io::IoSlice;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// How long a record may take, seconds. A disk that needs longer keeps every run waiting anyway.
 const PATIENCE: i64 = 5;
@@ -108,6 +108,12 @@ impl Client {
         };
         let answer = answer.get(..length).and_then(reply::decode).ok_or(AuditError::Gone)?;
         answer.map_err(AuditError::NotWritten)
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -1,0 +1,196 @@
+#![forbid(unsafe_code)]
+//! The catalogue in force, with all that is settled once when it is loaded: accounts, groups, filters.
+
+use crate::host::Host;
+use crate::load::Loaded;
+use crate::sandbox::promises::{Ground, Verdict, judge};
+use crate::sandbox::seccomp::{self, FilterKey, Filters};
+use crate::users::{Users, number};
+use gloveport_contract::catalog::{Action, Builtin, Catalog, Risk, Sandbox, is_root_group};
+use std::collections::BTreeMap;
+
+/// Who a program runs as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name, or the number where there is none.
+    pub name: String,
+    /// The uid.
+    pub uid: u32,
+    /// The primary group.
+    pub gid: u32,
+    /// The supplementary groups: what the action names, not what `/etc/group` says.
+    pub groups: Vec<u32>,
+    /// Optional groups that this host does not have.
+    pub absent: Vec<String>,
+}
+
+impl Identity {
+    /// All its groups.
+    pub fn all_groups(&self) -> Vec<u32> {
+        [&[self.gid], self.groups.as_slice()].concat()
+    }
+}
+
+/// A loaded catalogue.
+pub struct InForce {
+    /// The actions.
+    pub catalog: Catalog,
+    /// Its SHA-256.
+    pub digest: [u8; 32],
+    users: Users,
+    filters: BTreeMap<FilterKey, Filters>,
+    /// How many actions run as a uid.
+    sharing: BTreeMap<u32, usize>,
+    daemon: (u32, u32),
+    same_user: bool,
+}
+
+impl InForce {
+    /// Settles a verified catalogue.
+    ///
+    /// # Errors
+    /// A filter that cannot be built: this kernel's architecture is none that seccompiler knows.
+    pub fn settle(
+        loaded: Loaded,
+        users: Users,
+        host: &Host,
+        daemon: (u32, u32),
+        same_user: bool,
+    ) -> Result<Self, String> {
+        let mut this = Self {
+            catalog: loaded.catalog,
+            digest: loaded.digest,
+            users,
+            filters: BTreeMap::new(),
+            sharing: BTreeMap::new(),
+            daemon,
+            same_user,
+        };
+        for action in &this.catalog.actions {
+            if let Some(account) = this.users.account(action.run_as()) {
+                *this.sharing.entry(account.uid).or_default() += 1;
+            }
+            for sandbox in sandboxes(action) {
+                let key = filter_key(action, &sandbox);
+                if !this.filters.contains_key(&key) {
+                    let filters = seccomp::build(&key, host.landlock_abi, host.page).map_err(|error| {
+                        format!("action `{}`: its system call filter: {error}", action.name)
+                    })?;
+                    this.filters.insert(key, filters);
+                }
+            }
+        }
+        Ok(this)
+    }
+
+    /// The filters of one sandbox of an action.
+    pub fn filters(&self, action: &Action, sandbox: &Sandbox) -> Option<&Filters> {
+        self.filters.get(&filter_key(action, sandbox))
+    }
+
+    /// Who an action runs as.
+    ///
+    /// # Errors
+    /// An account or group that this host does not have, or that would give the program more than the
+    /// catalogue shows.
+    pub fn identity(&self, action: &Action) -> Result<Identity, String> {
+        if self.same_user {
+            return Ok(self.own_identity());
+        }
+        let run_as = action.run_as();
+        let account = self.users.account(run_as).ok_or_else(|| {
+            format!("the account `{run_as}` (run_as) is not in /etc/passwd: create it, or name another")
+        })?;
+        let mut identity = Identity {
+            name: account.name,
+            uid: account.uid,
+            gid: account.gid,
+            groups: Vec::new(),
+            absent: Vec::new(),
+        };
+        for declared in &action.groups {
+            let (name, optional) = Sandbox::optional_path(declared);
+            match self.users.group(name).or_else(|| number(name)) {
+                Some(gid) => identity.groups.push(gid),
+                None if optional => identity.absent.push(format!("group {name}")),
+                None => {
+                    return Err(format!(
+                        "the group `{name}` is not in /etc/group; write \"?{name}\" where it may be absent"
+                    ));
+                }
+            }
+        }
+        self.refuse_dangerous(action, &identity)?;
+        Ok(identity)
+    }
+
+    fn own_identity(&self) -> Identity {
+        let (uid, gid) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
+        let name = self.users.by_uid(uid).map_or_else(|| uid.to_string(), |account| account.name.clone());
+        Identity { name, uid, gid, groups: Vec::new(), absent: Vec::new() }
+    }
+
+    fn refuse_dangerous(&self, action: &Action, identity: &Identity) -> Result<(), String> {
+        let all = identity.all_groups();
+        let (daemon_uid, daemon_gid) = self.daemon;
+        if identity.uid == daemon_uid || all.contains(&daemon_gid) {
+            return Err(format!(
+                "`{}` is the daemon's account or in its group: a program could speak to the helper in its name",
+                identity.name
+            ));
+        }
+        let has_unix = sandboxes(action).iter().any(|sandbox| sandbox.network.has_unix());
+        if !has_unix || (action.risk == Risk::Dangerous && action.host_root) {
+            return Ok(());
+        }
+        // The catalogue's own check knows names only; here numbers have become accounts and groups.
+        let root_group =
+            all.iter().flat_map(|gid| self.users.group_names(*gid)).find(|name| is_root_group(name));
+        let power = match root_group {
+            _ if identity.uid == 0 => "root".to_owned(),
+            Some(group) => format!("group {group}"),
+            None => return Ok(()),
+        };
+        Err(format!(
+            "unix sockets as {power} are as good as root on this host; take another account, or say \
+             `risk: dangerous` and `host_root: true`"
+        ))
+    }
+
+    /// Which promises are kept for one sandbox of an action that runs as this uid.
+    pub fn promises(&self, host: &Host, sandbox: &Sandbox, uid: u32) -> Verdict {
+        let alone = self.sharing.get(&uid).copied().unwrap_or_default() <= 1;
+        judge(sandbox, Ground { abi: host.landlock_abi, guard_page: host.page_is_lowest, alone })
+    }
+}
+
+/// All sandboxes that an action may use.
+pub fn sandboxes(action: &Action) -> Vec<Sandbox> {
+    let steps = action.steps.iter().flatten().filter_map(|step| step.sandbox.clone());
+    let rules = action
+        .builtin_config
+        .iter()
+        .flat_map(|config| config.rules())
+        .filter_map(|rule| rule.sandbox.clone());
+    let own = match action.builtin {
+        Some(builtin) if builtin != Builtin::Command => builtin.sandbox(action.builtin_config.as_ref()),
+        _ => action.sandbox.clone(),
+    };
+    std::iter::once(own).chain(steps).chain(rules).collect()
+}
+
+fn filter_key(action: &Action, sandbox: &Sandbox) -> FilterKey {
+    FilterKey {
+        network: sandbox.network.clone(),
+        groups: sandbox.syscalls.clone(),
+        children: !sandbox.exec.is_empty(),
+        writes: !sandbox.write.is_empty(),
+        executable: executable_number(action),
+    }
+}
+
+/// The descriptor that the executable sits at: exactly the run's RLIMIT_NOFILE, which no later descriptor
+/// can reach.
+pub fn executable_number(action: &Action) -> u32 {
+    u32::try_from(action.limits.open_files()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,53 @@
+#![forbid(unsafe_code)]
+//! What privilege the helper needs, and giving up the rest.
+
+use caps::{CapSet, Capability, CapsHashSet};
+
+/// What the parent keeps, and why. Supervisors keep CAP_KILL alone, children nothing.
+const KEPT: [(Capability, &str); 7] = [
+    (Capability::CAP_SETUID, "becoming run_as"),
+    (Capability::CAP_SETGID, "becoming run_as"),
+    (Capability::CAP_SETPCAP, "emptying the bounding set and locking the securebits"),
+    (Capability::CAP_KILL, "ending runs of other users"),
+    (Capability::CAP_CHOWN, "pipes belong to their program, the socket to the daemon's group"),
+    (Capability::CAP_DAC_OVERRIDE, "opening declared paths in directories of other users"),
+    (Capability::CAP_DAC_READ_SEARCH, "opening declared paths in directories of other users"),
+];
+
+/// Whether the helper is what it was started as.
+///
+/// # Errors
+/// Root under `--same-user`, or anybody else without it.
+pub fn expect(same_user: bool) -> Result<(), String> {
+    match (nix::unistd::geteuid().is_root(), same_user) {
+        (true, false) | (false, true) => Ok(()),
+        (true, true) => {
+            Err("--same-user is for a look without root: start it as another user, or leave the option out"
+                .into())
+        }
+        (false, false) => {
+            Err("gloveport-helper needs root to run programs as other users; --same-user is for a \
+                               first look without, and is no trust boundary"
+                .into())
+        }
+    }
+}
+
+/// Gives up every capability that is not needed.
+///
+/// # Errors
+/// The kernel refuses, which would be a surprise.
+pub fn reduce() -> Result<(), String> {
+    let wanted: CapsHashSet = KEPT.iter().map(|(capability, _)| *capability).collect();
+    let had = caps::read(None, CapSet::Permitted).map_err(|error| error.to_string())?;
+    let kept: CapsHashSet = had.intersection(&wanted).copied().collect();
+    for (set, left) in [
+        (CapSet::Ambient, &CapsHashSet::new()),
+        (CapSet::Inheritable, &CapsHashSet::new()),
+        (CapSet::Effective, &kept),
+        (CapSet::Permitted, &kept),
+    ] {
+        caps::set(None, set, left).map_err(|error| format!("giving up capabilities: {error}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+#![forbid(unsafe_code)]
+//! What a signed sandbox means on this host: which paths, sockets and calls, and which promises are kept.
+
+mod calls;
+mod elf;
+pub mod landlock;
+pub mod network;
+pub mod places;
+pub mod program;
+pub mod promises;
+pub mod resolve;
+pub mod seccomp;

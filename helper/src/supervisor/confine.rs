@@ -1,0 +1,115 @@
+#![forbid(unsafe_code)]
+//! What a supervisor gives up once its children are forked: every capability but CAP_KILL, and every system
+//! call that it will not need to wait, to signal and to tell.
+
+use crate::sandbox::seccomp::{Rules, all_of, masked};
+use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl;
+use seccompiler::{BackendError, SeccompAction, SeccompFilter, apply_filter};
+use std::fmt;
+
+/// The calls that remain, and what for.
+const CALLS: &[(libc::c_long, &str)] = &[
+    (libc::SYS_read, "the signal descriptor, /proc, a child's report"),
+    (libc::SYS_write, "opening a gate, cgroup files, the log"),
+    (libc::SYS_close, "descriptors that were handed over"),
+    (libc::SYS_lseek, "cgroup files are read again"),
+    (libc::SYS_fstat, "reading /proc"),
+    (libc::SYS_newfstatat, "reading /proc"),
+    (libc::SYS_statx, "reading /proc"),
+    (libc::SYS_getdents64, "reading /proc/PID/task"),
+    (libc::SYS_fcntl, "reading a directory"),
+    (libc::SYS_sendmsg, "events"),
+    (libc::SYS_sendto, "audit records"),
+    (libc::SYS_recvfrom, "receipts, the end of the connection"),
+    (libc::SYS_shutdown, "an audit writer that does not answer"),
+    (libc::SYS_ppoll, "waiting"),
+    (libc::SYS_wait4, "reaping"),
+    (libc::SYS_kill, "ending a step politely, by its group"),
+    (libc::SYS_pidfd_open, "ending a tree"),
+    (libc::SYS_pidfd_send_signal, "ending a tree"),
+    (libc::SYS_getpid, "listing one's own children"),
+    (libc::SYS_getppid, "the parent's end"),
+    (libc::SYS_clock_gettime, "time, where the vDSO has none"),
+    (libc::SYS_clock_nanosleep, "between two passes over a tree"),
+    (libc::SYS_nanosleep, "between two passes over a tree"),
+    (libc::SYS_brk, "malloc"),
+    (libc::SYS_mmap, "malloc"),
+    (libc::SYS_munmap, "malloc"),
+    (libc::SYS_mremap, "malloc"),
+    (libc::SYS_madvise, "malloc"),
+    (libc::SYS_futex, "libc's locks"),
+    (libc::SYS_rt_sigprocmask, "libc's abort"),
+    (libc::SYS_rt_sigreturn, "libc"),
+    (libc::SYS_restart_syscall, "the kernel, after a stop"),
+    (libc::SYS_tgkill, "libc's abort"),
+    (libc::SYS_gettid, "libc's abort"),
+    (libc::SYS_exit_group, "the end"),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_poll, "waiting"),
+];
+
+/// Why it could not be given up.
+#[derive(Debug)]
+pub enum ConfineError {
+    /// Capabilities.
+    Capabilities,
+    /// The filter could not be built.
+    Filter(BackendError),
+    /// The filter could not be loaded.
+    Load,
+}
+
+impl fmt::Display for ConfineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capabilities => f.write_str("the supervisor's capabilities could not be given up"),
+            Self::Filter(error) => write!(f, "the supervisor's own filter: {error}"),
+            Self::Load => f.write_str("the supervisor's own filter could not be loaded"),
+        }
+    }
+}
+
+/// Gives it up, for good. Under `--same-user` there are no capabilities.
+///
+/// # Errors
+/// What could not be given up. Nothing may start then.
+pub fn confine(same_user: bool) -> Result<(), ConfineError> {
+    if !same_user {
+        let kill = CapsHashSet::from([Capability::CAP_KILL]);
+        let none = CapsHashSet::new();
+        for (set, left) in [
+            (CapSet::Ambient, &none),
+            (CapSet::Effective, &kill),
+            (CapSet::Permitted, &kill),
+            (CapSet::Inheritable, &none),
+        ] {
+            caps::set(None, set, left).map_err(|_| ConfineError::Capabilities)?;
+        }
+    }
+    prctl::set_no_new_privs().map_err(|_| ConfineError::Load)?;
+    let program = program().map_err(ConfineError::Filter)?;
+    apply_filter(&program).map_err(|_| ConfineError::Load)
+}
+
+fn program() -> Result<seccompiler::BpfProgram, BackendError> {
+    let mut rules = Rules::default();
+    for (call, _) in CALLS {
+        rules.always(*call);
+    }
+    // Files are opened for reading only: /proc.
+    rules.when(libc::SYS_openat, all_of([masked(2, libc::O_ACCMODE as u32, libc::O_RDONLY as u32)?])?);
+    let arch = std::env::consts::ARCH.try_into()?;
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    SeccompFilter::new(rules.into_map(), refused, SeccompAction::Allow, arch)?.try_into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_can_be_built() {
+        assert!(!program().unwrap().is_empty());
+    }
+}
