@@ -370,3 +370,6 @@ fn check_operands(rule: &CommandRule, operands: &[&str]) -> Result<(), Blocked> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,9 @@
 /// Largest packet on the helper's socket, bytes. A `SOCK_SEQPACKET` packet of 212,960 bytes still passes
 /// with the kernel's default buffers; this leaves room for the header and the control message.
 pub const PACKET: usize = 192 * 1024;
+/// Most memory that decoding a packet may ask for, bytes: an empty element takes one byte in the packet and
+/// up to 32 in memory. What fits into a packet can be read, and a length that lies ends here.
+pub const DECODED: usize = 32 * PACKET;
 /// Largest single argument value, bytes: `MAX_ARG_STRLEN` (execve(2)) is 128 KiB with the NUL.
 pub const ARGUMENT: usize = 128 * 1024 - 1;
 /// Most arguments of one call.

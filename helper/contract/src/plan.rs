@@ -515,3 +515,6 @@ fn scalar(value: &Scalar) -> Vec<u8> {
         Scalar::Text(t) => t.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@
 
 mod event;
 mod request;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use event::{Enforcement, Event, Layer, Outcome, Receipt, RefusalCode, Unsupported, Usage};
@@ -46,11 +48,11 @@ impl std::error::Error for PacketError {}
 const CONFIG: bincode::config::Configuration<
     bincode::config::LittleEndian,
     bincode::config::Varint,
-    bincode::config::Limit<{ limits::PACKET }>,
-> = bincode::config::standard().with_limit::<{ limits::PACKET }>();
+    bincode::config::Limit<{ limits::DECODED }>,
+> = bincode::config::standard().with_limit::<{ limits::DECODED }>();
 
 fn encode<T: Encode>(packet: &T) -> Result<Vec<u8>, PacketError> {
-    // The limit of the configuration binds decoding only; the length is checked here.
+    // The limit of the configuration counts memory, and binds decoding only; the length is checked here.
     let bytes = bincode::encode_to_vec(packet, CONFIG).map_err(|_| PacketError::TooLarge)?;
     if bytes.len() > limits::PACKET { Err(PacketError::TooLarge) } else { Ok(bytes) }
 }

@@ -4,6 +4,8 @@
 mod param;
 mod program;
 mod surroundings;
+#[cfg(test)]
+mod tests;
 
 use super::{Action, Approval, Catalog, FORMAT, Filter, Network, OnDisconnect, ParamType, Script};
 use crate::limits;
