@@ -45,6 +45,7 @@ fn overlaps(at: &str, sandbox: &Sandbox, is_root: bool, report: &mut Report<'_>)
     let plain = |declared: &'_ String| Sandbox::optional_path(declared).0.to_owned();
     let reads: Vec<String> = sandbox.read.iter().map(plain).collect();
     let writes: Vec<String> = sandbox.write.iter().map(plain).collect();
+    let base = if sandbox.base == Base::System && !is_root { BASE.as_slice() } else { &[] };
     for (index, path) in reads.iter().enumerate() {
         let at = format!("{at}.read.{index}");
         if let Some(wide) = writes.iter().find(|wide| is_under(path, wide)) {
@@ -54,10 +55,8 @@ fn overlaps(at: &str, sandbox: &Sandbox, is_root: bool, report: &mut Report<'_>)
             );
         } else if let Some(wide) = other(&reads, index).find(|wide| is_under(path, wide)) {
             report.note(at, format!("adds nothing: `{wide}` is read already"));
-        } else if sandbox.base == Base::System && !is_root {
-            if let Some(wide) = BASE.iter().find(|wide| is_under(path, wide)) {
-                report.note(at, format!("adds nothing: the base `system` reads `{wide}`"));
-            }
+        } else if let Some(wide) = base.iter().find(|wide| is_under(path, wide)) {
+            report.note(at, format!("adds nothing: the base `system` reads `{wide}`"));
         }
     }
     for (index, path) in writes.iter().enumerate() {
