@@ -8,6 +8,7 @@ use crate::sandbox::seccomp::{self, FilterKey, Filters};
 use crate::users::{Users, number};
 use gloveport_contract::catalog::{Action, Builtin, Catalog, Risk, Sandbox, is_root_group};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Who a program runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct InForce {
     pub catalog: Catalog,
     /// Its SHA-256.
     pub digest: [u8; 32],
+    /// Whose signature it bears.
+    pub signer: String,
     users: Users,
     filters: BTreeMap<FilterKey, Filters>,
     /// How many actions run as a uid.
@@ -60,6 +63,7 @@ impl InForce {
         let mut this = Self {
             catalog: loaded.catalog,
             digest: loaded.digest,
+            signer: loaded.signer,
             users,
             filters: BTreeMap::new(),
             sharing: BTreeMap::new(),
@@ -71,12 +75,12 @@ impl InForce {
                 *this.sharing.entry(account.uid).or_default() += 1;
             }
             for sandbox in sandboxes(action) {
-                let key = filter_key(action, &sandbox);
-                if !this.filters.contains_key(&key) {
-                    let filters = seccomp::build(&key, host.landlock_abi, host.page).map_err(|error| {
-                        format!("action `{}`: its system call filter: {error}", action.name)
-                    })?;
-                    this.filters.insert(key, filters);
+                if let Entry::Vacant(vacant) = this.filters.entry(filter_key(action, &sandbox)) {
+                    let filters =
+                        seccomp::build(vacant.key(), host.landlock_abi, host.page).map_err(|error| {
+                            format!("action `{}`: its system call filter: {error}", action.name)
+                        })?;
+                    vacant.insert(filters);
                 }
             }
         }

@@ -86,7 +86,7 @@ fn serve(options: &Options) -> Result<(), String> {
     let host = Host::look(options)?;
     make_empty_home(&options.paths.empty_home)?;
     if !options.same_user {
-        privilege::reduce()?;
+        privilege::reduce().map_err(|error| format!("giving up capabilities: {error}"))?;
     }
     Parent::start(options, &host, signals)?.serve();
     Ok(())

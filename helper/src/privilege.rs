@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! What privilege the helper needs, and giving up the rest.
 
+use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 
 /// What the parent keeps, and why. Supervisors keep CAP_KILL alone, children nothing.
@@ -37,17 +38,19 @@ pub fn expect(same_user: bool) -> Result<(), String> {
 ///
 /// # Errors
 /// The kernel refuses, which would be a surprise.
-pub fn reduce() -> Result<(), String> {
+pub fn reduce() -> Result<(), CapsError> {
     let wanted: CapsHashSet = KEPT.iter().map(|(capability, _)| *capability).collect();
-    let had = caps::read(None, CapSet::Permitted).map_err(|error| error.to_string())?;
-    let kept: CapsHashSet = had.intersection(&wanted).copied().collect();
-    for (set, left) in [
-        (CapSet::Ambient, &CapsHashSet::new()),
-        (CapSet::Inheritable, &CapsHashSet::new()),
-        (CapSet::Effective, &kept),
-        (CapSet::Permitted, &kept),
-    ] {
-        caps::set(None, set, left).map_err(|error| format!("giving up capabilities: {error}"))?;
-    }
-    Ok(())
+    let had = caps::read(None, CapSet::Permitted)?;
+    keep_only(&had.intersection(&wanted).copied().collect())
+}
+
+/// Leaves these capabilities permitted and effective, and none to pass on.
+///
+/// # Errors
+/// One of them is not there to be kept.
+pub fn keep_only(kept: &CapsHashSet) -> Result<(), CapsError> {
+    caps::clear(None, CapSet::Ambient)?;
+    caps::clear(None, CapSet::Inheritable)?;
+    caps::set(None, CapSet::Effective, kept)?;
+    caps::set(None, CapSet::Permitted, kept)
 }

@@ -70,11 +70,8 @@ impl Shared {
     pub fn claim(&self, slot: u32, action: &str, concurrency: u32) -> io::Result<bool> {
         let mark = mark(action);
         self.locked(|| {
-            let mut same = 0;
-            for other in 0..self.slots {
-                same += u32::from(self.get(COALESCED + u64::from(other))? == mark);
-            }
-            if same >= concurrency {
+            let same = self.slots()?.iter().filter(|other| **other == mark).count();
+            if u32::try_from(same).is_ok_and(|same| same >= concurrency) {
                 return Ok(false);
             }
             self.set(COALESCED + u64::from(slot), mark)?;
@@ -92,7 +89,15 @@ impl Shared {
 
     /// Runs in progress.
     pub fn runs(&self) -> u32 {
-        (0..self.slots).map(|slot| u32::from(self.get(COALESCED + u64::from(slot)).unwrap_or(0) != 0)).sum()
+        let taken = self.slots().unwrap_or_default().iter().filter(|slot| **slot != 0).count();
+        u32::try_from(taken).unwrap_or(u32::MAX)
+    }
+
+    fn slots(&self) -> io::Result<Vec<u64>> {
+        let mut bytes = vec![0; self.slots as usize * ENTRY as usize];
+        self.file.read_exact_at(&mut bytes, COALESCED * ENTRY)?;
+        let (entries, _) = bytes.as_chunks();
+        Ok(entries.iter().map(|entry| u64::from_le_bytes(*entry)).collect())
     }
 
     /// How many events a record of this kind stands for, made in this minute: itself and those that were

@@ -118,6 +118,7 @@ fn parse(stat: &str) -> Option<Seen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn a_name_with_brackets_and_spaces_does_not_move_the_fields() {
@@ -128,7 +129,17 @@ mod tests {
 
     #[test]
     fn a_spared_child_lives_and_every_other_ends() {
-        let spawn = || std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        // In a process of its own: here it would end the children of other tests.
+        let own = std::env::current_exe().unwrap();
+        let name = "tree::tests::among_its_own_children";
+        let status = Command::new(own).args([name, "--exact", "--ignored", "--test-threads=1"]).status();
+        assert!(status.unwrap().success());
+    }
+
+    #[test]
+    #[ignore = "is the process that the test above starts"]
+    fn among_its_own_children() {
+        let spawn = || Command::new("/bin/sleep").arg("60").spawn().unwrap();
         let mut spared = spawn();
         let mut other = spawn();
         let keep = [Pid::from_raw(i32::try_from(spared.id()).unwrap())];

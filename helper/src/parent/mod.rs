@@ -247,6 +247,7 @@ impl<'a> Parent<'a> {
             self.supervisor_ended(reaped, slot);
         } else if self.writer.as_ref().is_some_and(|writer| writer.pid == reaped.pid) {
             log::error("the audit writer has ended; nothing runs until it is back");
+            notify::status("the audit writer has ended; nothing runs until it is back");
             self.writer = None;
             self.restart_writer();
         } else if self.trial.as_ref().is_some_and(|trial| trial.pid == reaped.pid) {
@@ -294,6 +295,7 @@ impl<'a> Parent<'a> {
             Ok(writer) => {
                 self.writer = Some(writer);
                 log::warning("the audit writer is back");
+                notify::status(&self.sentence());
             }
             Err(error) => {
                 log::error(error);
@@ -364,9 +366,10 @@ impl<'a> Parent<'a> {
     fn sentence(&self) -> String {
         match (&self.in_force, &self.reason) {
             (Some(in_force), None) => format!(
-                "catalogue {} with {} actions is in force",
+                "catalogue {} with {} actions, signed by {}, is in force",
                 hex(&in_force.digest).get(..12).unwrap_or_default(),
-                in_force.catalog.actions.len()
+                in_force.catalog.actions.len(),
+                in_force.signer
             ),
             (Some(_), Some(reason)) => format!("an older catalogue stays in force: {reason}"),
             (None, reason) => {

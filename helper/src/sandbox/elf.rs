@@ -83,9 +83,7 @@ mod tests {
             image(&whole[..length]);
         }
         let mut forged = whole;
-        for at in 0x20..0x40 {
-            forged[at] = 0xff;
-        }
+        forged[0x20..0x40].fill(0xff);
         assert_eq!(image(&forged), Image::Elf(None));
     }
 }

@@ -94,19 +94,19 @@ fn qword(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCond
 /// What seccompiler does not take; on an architecture it does not know, its name.
 pub fn build(key: &FilterKey, abi: u32, page: GuardPage) -> Result<Filters, BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    // clone3's flags are behind a pointer; EPERM would break threads in Python, ENOSYS makes libraries
-    // use clone. openat2 could truncate without a right for it below ABI 3, and its flags too are behind
-    // a pointer.
-    let mut absent = vec![libc::SYS_clone3];
-    if abi < 3 {
-        absent.push(libc::SYS_openat2);
-    }
+    let absent = absent(abi).iter().map(|call| (*call, Vec::new())).collect();
     let enosys = SeccompAction::Errno(libc::ENOSYS as u32);
-    let absent = absent.into_iter().map(|call| (call, Vec::new())).collect();
     let absent = SeccompFilter::new(absent, SeccompAction::Allow, enosys, arch)?;
     let eperm = SeccompAction::Errno(libc::EPERM as u32);
     let allowed = SeccompFilter::new(rules(key, abi, page)?.into_map(), eperm, SeccompAction::Allow, arch)?;
     Ok(Filters { absent: absent.try_into()?, allowed: allowed.try_into()? })
+}
+
+/// Calls that are answered with ENOSYS. clone3's flags are behind a pointer; EPERM would break threads in
+/// Python, ENOSYS makes libraries use clone. openat2 could truncate below ABI 3, with its flags behind a
+/// pointer as well.
+fn absent(abi: u32) -> &'static [libc::c_long] {
+    if abi < 3 { &[libc::SYS_clone3, libc::SYS_openat2] } else { &[libc::SYS_clone3] }
 }
 
 fn rules(key: &FilterKey, abi: u32, page: GuardPage) -> Result<Rules, BackendError> {
@@ -123,6 +123,10 @@ fn rules(key: &FilterKey, abi: u32, page: GuardPage) -> Result<Rules, BackendErr
         for call in calls::group(*group) {
             rules.always(*call);
         }
+    }
+    // The allow-list is asked first, and of two errors the kernel takes its; so it lets these through.
+    for call in absent(abi) {
+        rules.always(*call);
     }
     network::allow(&key.network, abi, &mut rules)?;
     files(abi, &mut rules)?;
@@ -181,8 +185,6 @@ fn process(rules: &mut Rules) -> Result<(), BackendError> {
     /// CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET.
     const NEW_NAMESPACES: u32 = 0x7e02_0000;
     rules.when(libc::SYS_clone, all_of([masked(0, NEW_NAMESPACES, 0)?])?);
-    // In the allow-list because its mismatch would be EPERM; the program in front has answered ENOSYS.
-    rules.always(libc::SYS_clone3);
     for call in [libc::SYS_prlimit64, libc::SYS_sched_setaffinity] {
         rules.when(call, all_of([dword(0, SeccompCmpOp::Eq, 0)?])?);
     }
@@ -220,3 +222,6 @@ fn memory(page: GuardPage, rules: &mut Rules) -> Result<(), BackendError> {
     rules.when(libc::SYS_mremap, all_of([masked(3, !(libc::MREMAP_MAYMOVE as u32), 0)?])?);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,9 @@
 //! What a supervisor gives up once its children are forked: every capability but CAP_KILL, and every system
 //! call that it will not need to wait, to signal and to tell.
 
+use crate::privilege;
 use crate::sandbox::seccomp::{Rules, all_of, masked};
-use caps::{CapSet, Capability, CapsHashSet};
+use caps::{Capability, CapsHashSet};
 use nix::sys::prctl;
 use seccompiler::{BackendError, SeccompAction, SeccompFilter, apply_filter};
 use std::fmt;
@@ -76,16 +77,8 @@ impl fmt::Display for ConfineError {
 /// What could not be given up. Nothing may start then.
 pub fn confine(same_user: bool) -> Result<(), ConfineError> {
     if !same_user {
-        let kill = CapsHashSet::from([Capability::CAP_KILL]);
-        let none = CapsHashSet::new();
-        for (set, left) in [
-            (CapSet::Ambient, &none),
-            (CapSet::Effective, &kill),
-            (CapSet::Permitted, &kill),
-            (CapSet::Inheritable, &none),
-        ] {
-            caps::set(None, set, left).map_err(|_| ConfineError::Capabilities)?;
-        }
+        privilege::keep_only(&CapsHashSet::from([Capability::CAP_KILL]))
+            .map_err(|_| ConfineError::Capabilities)?;
     }
     prctl::set_no_new_privs().map_err(|_| ConfineError::Load)?;
     let program = program().map_err(ConfineError::Filter)?;

@@ -73,5 +73,9 @@ pub fn noted(note: Note) -> Record {
 
 /// A text cut to what a packet's detail may have.
 pub fn short(text: &str) -> String {
-    text.get(..text.floor_char_boundary(limits::DETAIL)).unwrap_or_default().to_owned()
+    let mut text = text.to_owned();
+    while text.len() > limits::DETAIL {
+        text.pop();
+    }
+    text
 }
