@@ -188,7 +188,9 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_is_refused() {
-        for text in ["max_connections = 0", "max_sessions = 0", "body_limit = \"0\"", "header_timeout = \"0s\""] {
+        for text in
+            ["max_connections = 0", "max_sessions = 0", "body_limit = \"0\"", "header_timeout = \"0s\""]
+        {
             assert!(Config::parse(text).is_err(), "{text}");
         }
     }
@@ -204,7 +206,8 @@ mod tests {
             ("[::ffff:10.0.0.1]:8010", false, false),
             ("10.0.0.1:8010", true, true),
         ] {
-            let config = Config::parse(&format!("listen = \"{listen}\"\nallow_remote = {allow}")).expect("valid");
+            let config =
+                Config::parse(&format!("listen = \"{listen}\"\nallow_remote = {allow}")).expect("valid");
             assert_eq!(config.check_listen().is_ok(), ok, "{listen} {allow}");
         }
     }

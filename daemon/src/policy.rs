@@ -88,6 +88,14 @@ impl Policy {
         policy
     }
 
+    /// Whether anybody could call with a token, before there is a policy.
+    ///
+    /// # Errors
+    /// The file and what is wrong with it.
+    pub fn has_tokens(paths: &Paths) -> Result<bool, String> {
+        files::tokens(&paths.tokens).map(|tokens| !tokens.tokens.is_empty())
+    }
+
     /// What is in force now. The tokens are re-read if their file has changed since.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         let path = &self.0.paths.tokens;
