@@ -6,6 +6,8 @@ mod keygen;
 mod review;
 mod show;
 pub mod signing;
+#[cfg(test)]
+mod tests;
 pub mod verify;
 
 use crate::failure::{Failure, Outcome};

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out;
 use gloveportd::catalog_source::install;
 use gloveportd::paths::Paths;
-use std::fs::File;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -29,28 +29,42 @@ pub(super) fn run(file: Option<&Path>, key: Option<&Path>, paths: &Paths) -> Out
         return Err(Failure::new(format!("{} was changed after it was built", file.display()))
             .remedy("build it again"));
     }
-    review::before_signing(&reviewed, placed.is_some().then_some(&paths.catalog))?;
-    sign(key.unwrap_or(&paths.host_key), &file)?;
+    review::before_signing(&reviewed, placed.is_some().then_some(&paths.catalog));
+    let signature = signature(key.unwrap_or(&paths.host_key), &file)?;
+    if placed.is_some() {
+        try_out(&catalog, &signature, paths)?;
+    }
+    write(&file, &signature)?;
     out::line(signature_of(&file).display());
     out::note(format_args!("signed SHA-256 {digest}"));
-    if placed.is_none() {
-        return Ok(0);
+    if placed.is_some() {
+        install::activate(&paths.config_dir, &digest)
+            .map_err(|error| Failure::new(format!("signed, but it cannot be put into force: {error}")))?;
+        out::note(format_args!("in force: {}", paths.catalog.display()));
     }
-    match verify::check(&file, &paths.trusted_signers, paths) {
-        Ok(output) if !output.status.success() => {
-            return Err(Failure::new(format!(
-                "signed, but not put into force: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            ))
-            .remedy(format!("a line of {} names each key that may sign", paths.trusted_signers.display())));
-        }
-        Ok(_) => {}
-        Err(failure) => out::note(format_args!("not verified: {}", failure.what())),
-    }
-    install::activate(&paths.config_dir, &digest)
-        .map_err(|error| Failure::new(format!("signed, but it cannot be put into force: {error}")))?;
-    out::note(format_args!("in force: {}", paths.catalog.display()));
     Ok(0)
+}
+
+/// Lets the helper judge the pair before anything is replaced: a signature that does not count must not
+/// take the place of one that does.
+fn try_out(catalog: &[u8], signature: &[u8], paths: &Paths) -> Result<(), Failure> {
+    let directory = paths.catalogs.join(".trial");
+    let file = directory.join(install::CATALOG);
+    fs::create_dir_all(&directory)
+        .and_then(|()| install::write(&file, catalog))
+        .and_then(|()| install::write(&signature_of(&file), signature))
+        .map_err(|error| Failure::new(format!("{} cannot be written: {error}", directory.display())))?;
+    let judged = verify::check(&file, &paths.trusted_signers, paths);
+    let _ = fs::remove_dir_all(&directory);
+    match judged {
+        Ok(Err(reason)) => Err(Failure::new(format!("not signed, and nothing was changed: {reason}"))
+            .remedy(format!("each key that may sign has a line in {}", paths.trusted_signers.display()))),
+        Ok(Ok(_)) => Ok(()),
+        Err(failure) => {
+            out::note(format_args!("not verified: {}", failure.what()));
+            Ok(())
+        }
+    }
 }
 
 /// Where the signature of a catalogue lies.
@@ -70,11 +84,22 @@ pub(super) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
 /// # Errors
 /// There is no ssh-keygen, it refuses, or the signature cannot be written.
 pub fn sign(key: &Path, file: &Path) -> Result<(), Failure> {
+    write(file, &signature(key, file)?)
+}
+
+fn write(file: &Path, signature: &[u8]) -> Result<(), Failure> {
+    let place = signature_of(file);
+    install::write(&place, signature)
+        .map_err(|error| Failure::new(format!("{} cannot be written: {error}", place.display())))
+}
+
+/// The signature of a file, in armour.
+fn signature(key: &Path, file: &Path) -> Result<Vec<u8>, Failure> {
     if !key.exists() {
         return Err(Failure::new(format!("there is no signing key {}", key.display()))
             .remedy("name yours with --key FILE, or make one: gloveport catalog keygen"));
     }
-    let input = File::open(file)
+    let input = fs::File::open(file)
         .map_err(|error| Failure::new(format!("{} cannot be read: {error}", file.display())))?;
     // Through stdin and stdout, for ssh-keygen asks before it replaces a signature file.
     let output = Command::new(SSH_KEYGEN)
@@ -85,12 +110,11 @@ pub fn sign(key: &Path, file: &Path) -> Result<(), Failure> {
         .stderr(Stdio::inherit())
         .output()
         .map_err(cannot_start)?;
-    if !output.status.success() || !output.stdout.starts_with(b"-----BEGIN SSH SIGNATURE-----") {
-        return Err(Failure::new(format!("{SSH_KEYGEN} did not sign with {}", key.display())));
+    if output.status.success() && output.stdout.starts_with(b"-----BEGIN SSH SIGNATURE-----") {
+        Ok(output.stdout)
+    } else {
+        Err(Failure::new(format!("{SSH_KEYGEN} did not sign with {}", key.display())))
     }
-    let signature = signature_of(file);
-    install::write(&signature, &output.stdout)
-        .map_err(|error| Failure::new(format!("{} cannot be written: {error}", signature.display())))
 }
 
 /// The program that makes keys and signatures.

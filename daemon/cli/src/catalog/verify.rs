@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out;
 use gloveportd::paths::Paths;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// The program that verifies.
 const HELPER: &str = "gloveport-helper";
@@ -13,29 +13,35 @@ const HELPER: &str = "gloveport-helper";
 /// Verifies a catalogue and says what the helper says.
 pub(super) fn run(file: Option<&Path>, signers: Option<&Path>, paths: &Paths) -> Outcome {
     let file = file.unwrap_or(&paths.catalog);
-    let output = check(file, signers.unwrap_or(&paths.trusted_signers), paths)?;
-    if output.status.success() {
-        out::text(&String::from_utf8_lossy(&output.stdout));
-        return Ok(0);
+    match check(file, signers.unwrap_or(&paths.trusted_signers), paths)? {
+        Ok(verdict) => out::line(verdict),
+        Err(reason) => return Err(Failure::new(reason)),
     }
-    Err(Failure::new(format!("{}: {}", file.display(), String::from_utf8_lossy(&output.stderr).trim())))
+    Ok(0)
 }
 
-/// Runs `gloveport-helper --check`.
+/// Runs `gloveport-helper --check`: its verdict, or the reason why the catalogue does not count.
 ///
 /// # Errors
 /// The helper is not installed or does not start.
-pub fn check(file: &Path, signers: &Path, paths: &Paths) -> Result<Output, Failure> {
+pub fn check(file: &Path, signers: &Path, paths: &Paths) -> Result<Result<String, String>, Failure> {
     let helper = helper(paths).ok_or_else(|| {
         Failure::new(format!("{HELPER} is neither beside this program nor in {}", paths.bin_dir.display()))
             .remedy("install the package, or build it: cargo build --release -p gloveport-helper")
     })?;
-    Command::new(&helper)
+    let output = Command::new(&helper)
         .arg("--check")
         .args([file, signers])
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| Failure::new(format!("{} cannot be started: {error}", helper.display())))
+        .map_err(|error| Failure::new(format!("{} cannot be started: {error}", helper.display())))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() {
+        return Ok(Ok(text(&output.stdout)));
+    }
+    let reason = text(&output.stderr);
+    // What journald reads as the priority is not for people.
+    Ok(Err(reason.strip_prefix("<3>").map(str::to_owned).unwrap_or(reason)))
 }
 
 /// The helper that belongs to this program: beside it in a build, in `bin_dir` where it is installed.

@@ -88,12 +88,10 @@ fn signature(paths: &Paths) -> Check {
     }
     match catalog::verify::check(&paths.catalog, &paths.trusted_signers, paths) {
         Err(failure) => Check::failure("catalogue", &failure),
-        Ok(output) if output.status.success() => {
-            Check::ok("catalogue", String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        }
-        Ok(output) => Check::fail(
+        Ok(Ok(verdict)) => Check::ok("catalogue", verdict),
+        Ok(Err(reason)) => Check::fail(
             "catalogue",
-            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            reason,
             "nothing runs until it is put right: build and sign it again, with a key that trusted_signers names",
         ),
     }
