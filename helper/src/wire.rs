@@ -5,7 +5,7 @@ use gloveport_contract::limits;
 use gloveport_contract::packet::Event;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recv, recvmsg, sendmsg};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -73,6 +73,12 @@ pub fn receive(connection: &OwnedFd, patience: Duration) -> Received {
     Received::Packet(buffer)
 }
 
+/// Whether a readable connection holds another packet, rather than its end.
+pub fn has_more(connection: &OwnedFd) -> bool {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    matches!(recv(connection.as_raw_fd(), &mut [0], flags), Ok(1..))
+}
+
 /// Sends an event with descriptors, never waiting: a daemon that does not read is no reason to hold a run up.
 ///
 /// # Errors
@@ -120,6 +126,19 @@ mod tests {
         assert_eq!(receive(&ours, Duration::from_millis(10)), Received::Nothing);
         drop(theirs);
         assert_eq!(receive(&ours, Duration::from_secs(1)), Received::Nothing);
+    }
+
+    #[test]
+    fn a_second_packet_is_told_from_the_end() {
+        let (ours, theirs) = pair();
+        put(&theirs, b"first", &[]);
+        assert!(matches!(receive(&ours, Duration::from_secs(1)), Received::Packet(_)));
+        assert!(!has_more(&ours));
+        put(&theirs, b"second", &[]);
+        assert!(has_more(&ours));
+        receive(&ours, Duration::from_secs(1));
+        drop(theirs);
+        assert!(!has_more(&ours));
     }
 
     #[test]

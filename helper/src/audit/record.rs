@@ -93,6 +93,9 @@ pub struct Record {
     /// SHA-256 of the catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
+    /// The arguments as given, `name=value`; those of secret parameters without their value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
     /// The argv of each step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub argv: Vec<Vec<String>>,
@@ -208,6 +211,7 @@ impl Record {
             client: None,
             request: None,
             catalog: None,
+            args: Vec::new(),
             argv: Vec::new(),
             content: None,
             decision: None,
@@ -245,7 +249,10 @@ impl Record {
         for text in texts.into_iter().flatten() {
             shorten(text, TEXT);
         }
+        // One budget for all: arguments and argv say much the same.
+        record.argv.push(std::mem::take(&mut record.args));
         abbreviate(&mut record.argv);
+        record.args = record.argv.pop().unwrap_or_default();
         serde_json::to_string(&record).ok().filter(|json| json.len() <= RECORD)
     }
 }

@@ -5,9 +5,9 @@
 use super::Refusal;
 use super::decide::{Decided, Known};
 use crate::audit::{self, CallerProof, Decision, Kind, Record};
-use gloveport_contract::catalog::Risk;
+use gloveport_contract::catalog::{Action, Risk};
 use gloveport_contract::limits;
-use gloveport_contract::packet::{Caller, Note, Run};
+use gloveport_contract::packet::{Argument, Caller, Note, Run, Value};
 
 /// What is known of a call before anything is decided.
 pub fn requested(run: &Run) -> Record {
@@ -36,6 +36,29 @@ pub fn name_caller(record: &mut Record, known: &Known) {
     record.caller = Some(known.name.clone());
     record.token_id.clone_from(&known.token_id);
     record.caller_proof = Some(known.proof);
+}
+
+/// Adds the arguments as given.
+pub fn name_arguments(record: &mut Record, action: &Action, arguments: &[Argument]) {
+    let shown = |argument: &Argument| {
+        let secret = action.params.get(&argument.name).is_some_and(|param| param.secret);
+        let value = if secret { "[secret]".to_owned() } else { shown(&argument.value) };
+        format!("{}={value}", argument.name)
+    };
+    record.args = arguments.iter().map(shown).collect();
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::Text(bytes) => audit::text(bytes),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| shown(&item.clone().into())).collect();
+            format!("[{}]", items.join(", "))
+        }
+    }
 }
 
 /// Adds what would run.
@@ -78,4 +101,31 @@ pub fn short(text: &str) -> String {
         text.pop();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gloveport_contract::packet::Scalar;
+
+    #[test]
+    fn a_secret_argument_leaves_its_name_and_nothing_else() {
+        let action: Action = serde_json::from_str(
+            r#"{"name": "a", "description": "d", "risk": "read", "exec": ["/bin/true"],
+                "params": {"key": {"type": "string", "secret": true}, "list": {"type": "list",
+                           "items": {"type": "integer"}}}}"#,
+        )
+        .unwrap();
+        let argument = |name: &str, value| Argument { name: name.into(), value };
+        let list = Value::List(vec![Scalar::Integer(1), Scalar::Text(b"\xff".to_vec())]);
+        let mut record = Record::new(Kind::Refused);
+        name_arguments(&mut record, &action, &[argument("key", "hunter2".into()), argument("list", list)]);
+        assert_eq!(record.args, ["key=[secret]", r"list=[1, \xff]"]);
+    }
+
+    #[test]
+    fn a_reason_fits_its_packet() {
+        assert!(short(&"ä".repeat(limits::DETAIL)).len() <= limits::DETAIL);
+        assert_eq!(short("why"), "why");
+    }
 }

@@ -269,7 +269,7 @@ impl<'a> Course<'a> {
     }
 
     /// Waits for a child, the connection or the parent, at most so long. Yields whether the run is given up:
-    /// the daemon has closed or sent a second packet, or the parent has gone.
+    /// the daemon has closed or sent a second request, or the parent has gone.
     fn pause(&self, most: Duration) -> bool {
         // Rounded up, so that a wait does not end just before its time and is repeated at once.
         let most = most + Duration::from_micros(999);
@@ -286,6 +286,9 @@ impl<'a> Course<'a> {
         if children {
             // Which child it was is wait4's to say; several signals become one anyway.
             while let Ok(Some(_)) = self.children.read_signal() {}
+        }
+        if connection && wire::has_more(&self.supervisor.connection) {
+            self.supervisor.malformed("a second request came on one connection");
         }
         connection || life
     }
