@@ -22,6 +22,7 @@ pub(super) fn message(error: &Error) -> String {
             format!("this must be {expected}, not {unexpected}")
         }
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key `{key}` stands twice"),
+        Error::InvalidScalar { ty, .. } if ty.starts_with(['i', 'u']) => "this must be an integer".to_owned(),
         Error::InvalidBooleanStrict { .. } => "write true or false here".to_owned(),
         Error::QuotingRequired { value, .. } => {
             format!("quote this text, \"{value}\": without quotes YAML reads it as a number or a boolean")

@@ -38,8 +38,7 @@ pub(super) fn report(errors: &[SourceError], json: bool) -> u8 {
         out::json(&json!({ "errors": errors }));
     } else {
         errors.iter().for_each(out::note);
-        let count = errors.len();
-        out::note(format_args!("{count} {}", if count == 1 { "mistake" } else { "mistakes" }));
+        out::note(out::count(errors.len(), "mistake"));
     }
     1
 }
@@ -70,6 +69,6 @@ fn done(catalog: &Catalog, file: &Path, digest: &str, json: bool) {
         return out::json(&json!({"catalog": file, "digest": digest, "actions": catalog.actions.len()}));
     }
     out::line(file.display());
-    out::note(format_args!("{} actions, SHA-256 {digest}", catalog.actions.len()));
+    out::note(format_args!("{}, SHA-256 {digest}", out::count(catalog.actions.len(), "action")));
     out::note(format_args!("not signed yet: gloveport catalog sign {}", file.display()));
 }

@@ -33,8 +33,12 @@ pub(super) fn lint(sources: &[PathBuf], strict: bool, json: bool, paths: &Paths)
         out::json(&json!({ "findings": findings }));
     } else {
         findings.iter().for_each(|finding| out::line(finding.located(&sources)));
-        let (actions, notes) = (sources.catalog.actions.len(), findings.len() - warnings);
-        out::note(format_args!("{actions} actions, {warnings} warnings, {notes} notes"));
+        let [actions, warnings, notes] = [
+            out::count(sources.catalog.actions.len(), "action"),
+            out::count(warnings, "warning"),
+            out::count(findings.len() - warnings, "note"),
+        ];
+        out::note(format_args!("{actions}, {warnings}, {notes}"));
     }
     Ok(u8::from(strict && warnings > 0))
 }

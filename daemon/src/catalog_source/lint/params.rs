@@ -2,7 +2,11 @@
 //! Parameters, and what an argv or an environment gives away.
 
 use super::{Report, pattern};
-use gloveport_contract::catalog::{Action, ArgvItem, Param, ParamType};
+use gloveport_contract::catalog::{Action, ArgvItem, Directory, Param, ParamType, Timeout};
+use gloveport_contract::plan::placeholder;
+
+/// A parameter of this name may carry the caller's token; the daemon takes it out.
+const TOKEN: &str = "api_key";
 
 pub(super) fn lint(action: &Action, report: &mut Report<'_>) {
     for (name, param) in action.params.iter() {
@@ -13,6 +17,10 @@ pub(super) fn lint(action: &Action, report: &mut Report<'_>) {
                 &at,
                 format!("`{name}` sounds like a secret: without `secret: true` its value is recorded"),
             );
+        }
+        let elsewhere = param.kind == ParamType::Content || name == TOKEN || action.builtin.is_some();
+        if !elsewhere && !is_used(name, action) {
+            report.warn(&at, "is never used: its value reaches nothing");
         }
         if param.description.is_none() {
             report.note(&at, "has no `description`: agents read it");
@@ -54,7 +62,15 @@ fn values(at: &str, param: &Param, report: &mut Report<'_>) {
     }
 }
 
-/// Every literal argument with its key.
+/// Whether a parameter stands in an argv, or decides about the timeout or the directory.
+fn is_used(name: &str, action: &Action) -> bool {
+    let in_argv = arguments(action).iter().any(|(_, text)| placeholder(text) == Some(name));
+    let in_timeout = matches!(&action.timeout, Some(Timeout::Param { param, .. }) if param == name);
+    let in_directory = matches!(&action.cwd, Some(Directory::Param { param, .. }) if param == name);
+    in_argv || in_timeout || in_directory
+}
+
+/// Every element of every argv with its key.
 fn arguments(action: &Action) -> Vec<(String, &str)> {
     let steps = action.steps.iter().flatten().enumerate();
     let mut lists: Vec<(String, &[ArgvItem])> =

@@ -35,6 +35,8 @@ fn what_yaml_and_the_types_refuse_is_said_at_its_place() {
             "a.yaml:4:8: quote this text, \"5\": without quotes YAML reads it as a number or a boolean",
         ),
         ("params: {u: {type: string, optional: yes}}", "a.yaml:4:38: write true or false here"),
+        ("params: {u: {type: integer, max: 5OO}}", "a.yaml:4:34: this must be an integer"),
+        ("concurrency: -1", "a.yaml:4:14: this must be an integer"),
         ("params: {u: {optional: true}}", "a.yaml:4:13: the key `type` is missing"),
         ("risk: write", "a.yaml:4:1: the key `risk` stands twice"),
         (

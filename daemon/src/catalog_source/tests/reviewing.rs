@@ -145,16 +145,23 @@ fn what_is_risky_is_found_at_its_key() {
         ("sandbox: {read: [/srv/a/b, /srv/a]}", "note sandbox.read.0"),
         ("sandbox: {read: [/srv/a, /srv/a]}", "note sandbox.read.1"),
         ("env: {API_TOKEN: abc}", "warning env.API_TOKEN"),
-        ("params: {u: {type: string, description: d, pattern: '[^x]+'}}", "warning params.u.pattern"),
-        ("params: {u: {type: string, description: d, allow_dash: true}}", "warning params.u.allow_dash"),
-        ("params: {db_password: {type: string, description: d}}", "warning params.db_password"),
-        ("params: {u: {type: string}}", "note params.u"),
-        ("params: {p: {type: path, description: d, roots: [/]}}", "note params.p.roots"),
     ];
     assert_eq!(findings(exec), [""; 0]);
     for (line, expected) in cases {
         assert_eq!(findings(&format!("{exec}{line}\n")), [expected], "{line}");
     }
+    let used = "risk: read\nexec: [/bin/true, '{u}']\n";
+    for (param, expected) in [
+        ("u: {type: string, description: d, pattern: '[^x]+'}", "warning params.u.pattern"),
+        ("u: {type: string, description: d, allow_dash: true}", "warning params.u.allow_dash"),
+        ("u: {type: string}", "note params.u"),
+        ("u: {type: path, description: d, roots: [/]}", "note params.u.roots"),
+        ("u: {type: integer, description: d}, v: {type: integer, description: d}", "warning params.v"),
+    ] {
+        assert_eq!(findings(&format!("{used}params: {{{param}}}\n")), [expected], "{param}");
+    }
+    let telling = "risk: read\nexec: [/bin/true, '{db_password}']\nparams: {db_password: {type: string, description: d}}\n";
+    assert_eq!(findings(telling), ["warning params.db_password"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is built reads back to the same, and renders the same on both sides.
 
 use super::{Scratch, catalog};
+use crate::catalog_source::lint::{self, Level};
 use crate::catalog_source::to_json;
 use gloveport_contract::catalog::{Action, Catalog};
 use gloveport_contract::packet::{Argument, Scalar, Value};
@@ -20,6 +21,17 @@ fn the_ready_catalogues_read_back_to_the_same() {
         assert_eq!(again, built);
         again.check().unwrap();
         assert_eq!(to_json(&again).unwrap(), to_json(&built).unwrap());
+    }
+}
+
+#[test]
+fn the_worked_examples_build_and_need_no_warning() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples");
+    let built = super::super::build(&[examples]).unwrap();
+    assert_eq!(built.actions.len(), 10);
+    for finding in built.actions.iter().flat_map(lint::lint) {
+        // What a host has of the programs is the host's matter.
+        assert_eq!(finding.level, Level::Note, "{finding}");
     }
 }
 
