@@ -79,6 +79,10 @@ pub fn run(args: &UpArgs, named: Option<PathBuf>) -> Outcome {
 /// Checks that the caller may start the two halves as they should be started.
 fn identity(args: &UpArgs) -> Result<Identity, Failure> {
     let own = rustix::process::geteuid();
+    if args.same_user && own.is_root() {
+        return Err(Failure::usage("--same-user is for a first look without root")
+            .remedy("as root leave it out: that has all layers; or start it as another user"));
+    }
     if args.same_user {
         let name = accounts::name_of(own.as_raw());
         let account = Account { name, uid: own.as_raw(), gid: rustix::process::getegid().as_raw() };
@@ -147,7 +151,7 @@ async fn serve(
     };
     daemon.stop().await;
     helper.stop().await;
-    result
+    result.map_err(|failure| failure.remedy(state.how_to_examine()))
 }
 
 /// The signals that end a program in the foreground.

@@ -19,8 +19,8 @@ use tokio::task::JoinHandle;
 
 /// Lines of its log that are repeated when it dies.
 const LAST_WORDS: usize = 5;
-/// How long it may take to end its runs before it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take to end its runs before it is killed; the daemon takes up to five seconds.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// How long the rest of a dead child's log is waited for; a grandchild may hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -88,7 +88,6 @@ impl Program {
         let how = status.map_or_else(|error| error.to_string(), describe);
         let said = if last.is_empty() { String::new() } else { format!(":\n  {}", last.join("\n  ")) };
         Failure::new(format!("{} has ended ({how}){said}", self.name))
-            .remedy("`gloveport doctor` examines this host")
     }
 
     /// Waits for the rest of its log.

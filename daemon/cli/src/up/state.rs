@@ -75,6 +75,15 @@ impl State {
     pub fn directory(&self) -> &Path {
         &self.paths.run_dir
     }
+
+    /// What to do when one half does not run.
+    pub fn how_to_examine(&self) -> String {
+        let directory = self.directory().display();
+        if self.is_temporary {
+            return "keep the state for a look: `gloveport up --state DIR`, then `gloveport doctor --state DIR`".into();
+        }
+        format!("`gloveport doctor --state {directory}` examines it")
+    }
 }
 
 impl Drop for State {
