@@ -24,8 +24,8 @@ pub struct Host {
     pub quarter: u64,
     /// A delegated cgroup, prepared.
     pub cgroups: Option<Cgroups>,
-    /// Whether children can be listed: without that only a cgroup ends a tree.
-    pub lists_children: bool,
+    /// What keeps a tree of processes from being walked: then only a cgroup ends one for certain.
+    pub hidden_children: Option<&'static str>,
     /// The directories of shared libraries.
     pub libraries: Vec<PathBuf>,
     /// `gloveport-handler`, beside our own executable.
@@ -64,7 +64,7 @@ impl Host {
             page_is_lowest: lowest > 0,
             quarter: address_space() / 4,
             cgroups: if options.same_user { None } else { Cgroups::take() },
-            lists_children: Path::new("/proc/thread-self/children").exists(),
+            hidden_children: hidden_children(),
             libraries: places::library_directories(),
             handler,
             protected,
@@ -97,21 +97,42 @@ impl Host {
             Some(cgroups) if cgroups.limits_memory() => "one per run, with memory.max".to_owned(),
             Some(_) => "one per run; the memory controller is not delegated".to_owned(),
         };
-        let tree = if self.lists_children {
-            "descendants are listed from /proc".to_owned()
-        } else {
-            "/proc/PID/task/TID/children is missing (CONFIG_PROC_CHILDREN): only a cgroup ends trees"
-                .to_owned()
-        };
+        let tree = self.hidden_children.unwrap_or("descendants are listed from /proc");
         vec![
             layer("landlock", abi > 0, landlock),
             // The helper itself does not start where filters cannot be loaded.
             layer("seccomp", true, "allow-list, default EPERM".to_owned()),
             layer("one_shot_exec", self.page_is_lowest, one_shot),
             layer("cgroup", self.cgroups.is_some(), cgroup),
-            layer("tree_walk", self.lists_children, tree),
+            layer("tree_walk", self.hidden_children.is_none(), tree.to_owned()),
         ]
     }
+}
+
+/// Why the processes of a run could be hidden from its supervisor.
+fn hidden_children() -> Option<&'static str> {
+    if !Path::new("/proc/thread-self/children").exists() {
+        return Some(
+            "/proc/PID/task/TID/children is missing (CONFIG_PROC_CHILDREN): only a cgroup ends trees",
+        );
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    hides_processes(&mounts).then_some(
+        "/proc is mounted with hidepid, which hides a run's processes from its supervisor: only a cgroup ends \
+         trees that fork on; `Delegate=yes` in the unit",
+    )
+}
+
+/// Whether /proc is mounted with `hidepid`.
+fn hides_processes(mountinfo: &str) -> bool {
+    mountinfo.lines().any(|line| {
+        let Some((before, after)) = line.split_once(" - ") else { return false };
+        before.split(' ').nth(4) == Some("/proc")
+            && after
+                .split([' ', ','])
+                .filter_map(|option| option.strip_prefix("hidepid="))
+                .any(|value| !matches!(value, "0" | "off"))
+    })
 }
 
 /// What this ABI does not hold by itself.
@@ -132,6 +153,15 @@ fn address_space() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_processes_are_noticed() {
+        let mount = |options: &str| format!("22 28 0:21 / /proc rw,nosuid shared:5 - proc proc {options}\n");
+        assert!(hides_processes(&mount("rw,hidepid=invisible")));
+        assert!(hides_processes(&mount("rw,gid=4,hidepid=2")));
+        assert!(!hides_processes(&mount("rw,hidepid=off")));
+        assert!(!hides_processes(&mount("rw")));
+    }
 
     #[test]
     fn the_address_space_is_a_known_size() {

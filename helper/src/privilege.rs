@@ -5,13 +5,12 @@ use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 
 /// What the parent keeps, and why. Supervisors keep CAP_KILL alone, children nothing.
-const KEPT: [(Capability, &str); 7] = [
+const KEPT: [(Capability, &str); 6] = [
     (Capability::CAP_SETUID, "becoming run_as"),
     (Capability::CAP_SETGID, "becoming run_as"),
     (Capability::CAP_SETPCAP, "emptying the bounding set and locking the securebits"),
     (Capability::CAP_KILL, "ending runs of other users"),
     (Capability::CAP_CHOWN, "pipes belong to their program, the socket to the daemon's group"),
-    (Capability::CAP_DAC_OVERRIDE, "opening declared paths in directories of other users"),
     (Capability::CAP_DAC_READ_SEARCH, "opening declared paths in directories of other users"),
 ];
 

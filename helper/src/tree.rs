@@ -39,7 +39,7 @@ pub fn end(spared: &[Pid], patience: Duration, mut reap: impl FnMut()) -> bool {
     while Instant::now() < freeze_until {
         let mut running = 0;
         visit(spared, &mut |state, process| {
-            if !matches!(state, 'T' | 't' | 'Z' | 'X') {
+            if !matches!(state, 'T' | 't' | 'Z' | 'X' | '?') {
                 running += 1;
                 // It may have ended since: nothing to stop then.
                 let _ = process::signal(process, Signal::SIGSTOP);
@@ -78,14 +78,15 @@ fn visit(spared: &[Pid], act: &mut dyn FnMut(char, std::os::fd::BorrowedFd<'_>))
                 continue;
             }
             let Ok(handle) = process::open(child) else { continue };
-            match look(child) {
-                Some(seen) if seen.parent == parent => {
-                    act(seen.state, handle.as_fd());
-                    pending.push(child);
-                }
+            let state = match look(child) {
+                Some(seen) if seen.parent == parent => seen.state,
+                // Hidden from us (hidepid), but a child of ours keeps its number until we reap it.
+                None if parent == own => '?',
                 // Its parent has ended, or the number is a stranger's: another pass will tell.
-                _ => {}
-            }
+                _ => continue,
+            };
+            act(state, handle.as_fd());
+            pending.push(child);
         }
     }
 }

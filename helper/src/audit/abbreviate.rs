@@ -19,7 +19,9 @@ pub fn text(argument: &[u8]) -> String {
 /// Cuts a text after so many bytes.
 pub fn shorten(text: &mut String, most: usize) {
     if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
+        while text.len() > most {
+            text.pop();
+        }
         text.push('…');
     }
 }

@@ -17,5 +17,5 @@ pub mod writer;
 
 pub use abbreviate::text;
 pub use client::{AuditError, Client};
-pub use journal::{Journal, JournalError};
-pub use record::{CallerProof, ContentRecord, Decision, EnforcementRecord, Kind, Record, StepRecord, rule};
+pub use journal::Journal;
+pub use record::{CallerProof, Decision, Kind, Record, StepRecord, rule};

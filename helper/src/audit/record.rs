@@ -20,10 +20,6 @@ pub enum Kind {
     Accepted,
     /// A request was refused.
     Refused,
-    /// A run waits for a person.
-    AwaitingApproval,
-    /// A person has decided.
-    Decided,
     /// A run is over.
     Ended,
     /// The daemon reports a refusal of its own.
@@ -340,9 +336,9 @@ mod tests {
             caller_proof: Some(CallerProof::DaemonSays),
             decision: Some(Decision::Refuse),
             durable: true,
-            ..Record::new(Kind::AwaitingApproval)
+            ..Record::new(Kind::Refused)
         };
-        let expected = r#"{"kind":"awaiting_approval","caller_proof":"daemon-says","decision":"refuse"}"#;
+        let expected = r#"{"kind":"refused","caller_proof":"daemon-says","decision":"refuse"}"#;
         assert_eq!(record.to_json().unwrap(), expected);
     }
 

@@ -2,27 +2,26 @@
 //! A permitted call on its way to its children: everything prepared, then recorded, then forked.
 
 use super::decide::Decided;
+use super::given::given;
 use super::prepare::{Prepared, Preparing};
 use super::{Refusal, Supervisor, confine, records};
 use crate::audit::{Decision, Kind, Record};
 use crate::cgroup::RunGroup;
 use crate::child::Child;
 use crate::in_force::{Identity, executable_number};
+use crate::log;
 use crate::rlimit::Rlimits;
 use crate::supervisor::run::{Course, Step};
 use crate::sys::process;
-use crate::{log, memfd, trusted_file};
-use gloveport_contract::catalog::{Action, BuiltinConfig, Literal, ParamType, hex};
-use gloveport_contract::packet::{Enforcement, Event, RefusalCode, Run, Scalar, Value};
-use gloveport_contract::plan::{Plan, PlannedStep, StepKind};
+use gloveport_contract::catalog::Action;
+use gloveport_contract::packet::{Enforcement, Event, RefusalCode, Run};
+use gloveport_contract::plan::{Plan, StepKind};
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fchown, pipe2};
-use serde_json::Map;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::time::Instant;
 
 /// What every program finds, before what its action declares.
@@ -199,10 +198,9 @@ impl<'a> Launch<'a> {
             format!("HOME={home}"),
             format!("USER={name}"),
             format!("LOGNAME={name}"),
-            format!("GLOVEPORT_MAX_OUTPUT={}", self.action.max_output()),
         ];
-        if !self.plan.steps.iter().any(|step| matches!(step.kind, StepKind::Handler(_))) {
-            variables.pop();
+        if self.plan.steps.iter().any(|step| matches!(step.kind, StepKind::Handler(_))) {
+            variables.push(format!("GLOVEPORT_MAX_OUTPUT={}", self.action.max_output()));
         }
         for (name, value) in self.action.env.iter() {
             let prefix = format!("{name}=");
@@ -216,90 +214,4 @@ impl<'a> Launch<'a> {
 /// Strings for exec. The contract has refused NUL; a mistake there must not cut a string short here.
 fn strings(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
     texts.map(|text| CString::new(text).map_err(io::Error::from)).collect()
-}
-
-/// The declared descriptors of a step, from 3 upwards: a script, or what a handler reads.
-fn given(
-    supervisor: &Supervisor<'_>,
-    action: &Action,
-    step: &PlannedStep<'_>,
-    request: &Run,
-) -> Result<Vec<OwnedFd>, Refusal> {
-    let internal = |error: io::Error| Refusal {
-        code: RefusalCode::Internal,
-        detail: format!("a sealed memory file: {error}"),
-    };
-    match step.kind {
-        StepKind::Program { .. } => Ok(Vec::new()),
-        StepKind::Script { body, .. } => {
-            Ok(vec![memfd::sealed("script", body.as_bytes()).map_err(internal)?])
-        }
-        StepKind::Handler(_) => {
-            let configuration = serde_json::to_vec(&action.builtin_config).map_err(|e| internal(e.into()))?;
-            let input = serde_json::to_vec(&input(action, request)).map_err(|e| internal(e.into()))?;
-            let mut given = vec![
-                memfd::sealed("configuration", &configuration).map_err(internal)?,
-                memfd::sealed("input", &input).map_err(internal)?,
-            ];
-            if let Some(name) =
-                action.builtin_config.as_ref().and_then(|c: &BuiltinConfig| c.credential.as_ref())
-            {
-                given.push(credential(supervisor, name)?);
-            }
-            Ok(given)
-        }
-    }
-}
-
-/// A credential, read whole so that a rotation in between is either all old or all new.
-fn credential(supervisor: &Supervisor<'_>, name: &str) -> Result<OwnedFd, Refusal> {
-    let refuse = |detail: String| Refusal { code: RefusalCode::Unsupported, detail };
-    if supervisor.options.same_user {
-        return Err(refuse(format!("the credential `{name}`: there are none under --same-user")));
-    }
-    if name.contains('/') || name.starts_with('.') {
-        return Err(refuse(format!("the credential `{name}` is no name of a file")));
-    }
-    let path = supervisor.options.paths.credentials.join(Path::new(name));
-    let bytes = trusted_file::read_credential(&path, false).map_err(|error| refuse(error.to_string()))?;
-    memfd::sealed("credential", &bytes).map_err(|error| refuse(format!("the credential `{name}`: {error}")))
-}
-
-/// The arguments as a handler reads them: an object of name and value, with the defaults filled in. Content
-/// travels by stdin; here is what was declared of it.
-fn input(action: &Action, request: &Run) -> serde_json::Value {
-    let mut object = Map::new();
-    for (name, param) in action.params.iter() {
-        let given = request.args.iter().find(|arg| arg.name == name).map(|arg| &arg.value);
-        let value = match (given, &param.default, request.content) {
-            (_, _, Some(content)) if param.kind == ParamType::Content => {
-                serde_json::json!({"length": content.length, "sha256": hex(&content.sha256)})
-            }
-            (Some(value), _, _) if *value != Value::Null => json(value),
-            (_, Some(default), _) => literal(default),
-            _ => continue,
-        };
-        object.insert(name.to_owned(), value);
-    }
-    object.into()
-}
-
-fn json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Null => serde_json::Value::Null,
-        Value::Boolean(value) => (*value).into(),
-        Value::Integer(value) => (*value).into(),
-        // The plan has refused what is no UTF-8.
-        Value::Text(bytes) => String::from_utf8_lossy(bytes).into(),
-        Value::List(items) => items.iter().map(|item: &Scalar| json(&item.clone().into())).collect(),
-    }
-}
-
-fn literal(default: &Literal) -> serde_json::Value {
-    match default {
-        Literal::Boolean(value) => (*value).into(),
-        Literal::Integer(value) => (*value).into(),
-        Literal::Text(text) => text.as_str().into(),
-        Literal::List(items) => items.iter().map(literal).collect(),
-    }
 }

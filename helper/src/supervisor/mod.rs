@@ -4,6 +4,7 @@
 
 mod confine;
 mod decide;
+mod given;
 mod launch;
 mod prepare;
 mod records;

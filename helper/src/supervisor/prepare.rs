@@ -26,9 +26,8 @@ pub struct Prepared<'a> {
     pub bounding: Vec<u8>,
 }
 
-/// What a program needs of the host, found.
-struct Found {
-    program: Program,
+/// What a sandbox declares, found on the host.
+struct Met {
     places: Vec<Place>,
     absent: Vec<String>,
     lacking: Vec<Promise>,
@@ -87,7 +86,7 @@ impl<'a> Preparing<'a> {
                 Unit { path: &self.host.handler, fallbacks: &[], interpreter_allowed: false, sandbox }
             }
         };
-        let found = self.find(&unit, identity).map_err(|error| match error {
+        let (program, met) = self.find(&unit, identity).map_err(|error| match error {
             Lack::Program(ProgramError::Missing(path)) if is_command => {
                 Refusal { code: RefusalCode::NotFound, detail: ProgramError::Missing(path).to_string() }
             }
@@ -96,8 +95,8 @@ impl<'a> Preparing<'a> {
             }
             lack => Refusal { code: RefusalCode::Unsupported, detail: lack.to_string() },
         })?;
-        describe(enforcement, sandbox, &found);
-        self.confine(action, sandbox, identity, found)
+        describe(enforcement, sandbox, &met);
+        self.confine(action, sandbox, identity, program, met.places)
     }
 
     fn confine(
@@ -105,12 +104,12 @@ impl<'a> Preparing<'a> {
         action: &Action,
         sandbox: &Sandbox,
         identity: &Identity,
-        found: Found,
+        program: Program,
+        mut all: Vec<Place>,
     ) -> Result<Prepared<'a>, Refusal> {
         let internal = |detail: String| Refusal { code: RefusalCode::Internal, detail };
-        let mut all = found.places;
         all.extend(places::base(sandbox, identity.uid, &self.host.libraries));
-        all.extend(places::executable(&found.program).map_err(internal)?);
+        all.extend(places::executable(&program).map_err(internal)?);
         let ruleset = match self.host.landlock_abi {
             0 => None,
             abi => Some(
@@ -123,7 +122,7 @@ impl<'a> Preparing<'a> {
             .in_force
             .filters(action, sandbox)
             .ok_or_else(|| internal("the action has no filter for this sandbox".into()))?;
-        Ok(Prepared { program: found.program, ruleset, filters, bounding: bounding(sandbox)? })
+        Ok(Prepared { program, ruleset, filters, bounding: bounding(sandbox)? })
     }
 
     /// Whether this host can run an action at all: `Ok`, or what is missing. The programs of
@@ -156,7 +155,7 @@ impl<'a> Preparing<'a> {
         }
         match action.builtin {
             Some(Builtin::Command) => {
-                self.requirements(sandbox, &identity).map(drop).map_err(|lack| lack.to_string())?
+                self.meet(sandbox, &identity).map(drop).map_err(|lack| lack.to_string())?
             }
             Some(_) => units.push(unit(&self.host.handler, &[], false, sandbox)),
             None => {}
@@ -166,26 +165,21 @@ impl<'a> Preparing<'a> {
             .try_for_each(|unit| self.find(unit, &identity).map(drop).map_err(|lack| lack.to_string()))
     }
 
-    fn find(&self, unit: &Unit<'_>, identity: &Identity) -> Result<Found, Lack> {
-        let (mut places, absent, lacking) = self.requirements(unit.sandbox, identity)?;
+    fn find(&self, unit: &Unit<'_>, identity: &Identity) -> Result<(Program, Met), Lack> {
+        let mut met = self.meet(unit.sandbox, identity)?;
         let groups = identity.all_groups();
         let executor = Executor { uid: identity.uid, groups: &groups };
         let program = program::open_first(unit.path, unit.fallbacks, executor, unit.interpreter_allowed)
             .map_err(Lack::Program)?;
         for child in &unit.sandbox.exec {
             let child = program::open(Path::new(child), executor, true).map_err(Lack::Program)?;
-            places.extend(places::executable(&child).map_err(Lack::Other)?);
+            met.places.extend(places::executable(&child).map_err(Lack::Other)?);
         }
-        Ok(Found { program, places, absent, lacking })
+        Ok((program, met))
     }
 
     /// Promises and declared paths of one sandbox.
-    #[expect(clippy::type_complexity, reason = "three lists that one caller takes apart at once")]
-    fn requirements(
-        &self,
-        sandbox: &Sandbox,
-        identity: &Identity,
-    ) -> Result<(Vec<Place>, Vec<String>, Vec<Promise>), Lack> {
+    fn meet(&self, sandbox: &Sandbox, identity: &Identity) -> Result<Met, Lack> {
         if self.same_user && network::has(&sandbox.network, &NetworkClass::Unix) {
             let why = "`network: [unix]` under --same-user would reach the helper itself";
             return Err(Lack::Other(why.into()));
@@ -198,9 +192,8 @@ impl<'a> Preparing<'a> {
                 promise.as_str()
             )));
         }
-        bounding(sandbox).map_err(|refusal| Lack::Other(refusal.detail))?;
         let declared = places::declared(sandbox, identity.uid, &self.host.protected).map_err(Lack::Other)?;
-        Ok((declared.places, declared.absent, verdict.lacking))
+        Ok(Met { places: declared.places, absent: declared.absent, lacking: verdict.lacking })
     }
 }
 
@@ -240,7 +233,7 @@ fn bounding(sandbox: &Sandbox) -> Result<Vec<u8>, Refusal> {
 }
 
 /// Adds what confines one step to what confines the run: the weakest of its steps.
-fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, found: &Found) {
+fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, met: &Met) {
     let add = |list: &mut Vec<String>, text: String| {
         if !list.contains(&text) {
             list.push(text);
@@ -251,7 +244,7 @@ fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, found: &Found) {
         add(&mut names, network::name(class).to_owned());
     }
     for group in &sandbox.syscalls {
-        add(&mut names, format!("{group:?}").to_lowercase());
+        add(&mut names, group.as_str().to_owned());
     }
     enforcement.seccomp = names.join(", ");
     let mut networks: Vec<String> = Vec::new();
@@ -261,7 +254,7 @@ fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, found: &Found) {
         }
     }
     enforcement.network = if networks.is_empty() { "none".to_owned() } else { networks.join(", ") };
-    enforcement.one_shot_exec &= sandbox.exec.is_empty() && !found.lacking.contains(&Promise::OneShotExec);
-    found.absent.iter().for_each(|path| add(&mut enforcement.absent, path.clone()));
-    found.lacking.iter().for_each(|promise| add(&mut enforcement.lacking, promise.as_str().to_owned()));
+    enforcement.one_shot_exec &= sandbox.exec.is_empty() && !met.lacking.contains(&Promise::OneShotExec);
+    met.absent.iter().for_each(|path| add(&mut enforcement.absent, path.clone()));
+    met.lacking.iter().for_each(|promise| add(&mut enforcement.lacking, promise.as_str().to_owned()));
 }

@@ -183,8 +183,8 @@ impl<'a> Course<'a> {
             cause = self.wait_for_leftovers(index);
         }
         self.end_tree(index);
-        if matches!(cause, Some(Cause::Timeout | Cause::Cancelled)) {
-            self.ended_by.get_or_insert(cause.unwrap_or(Cause::Cancelled));
+        if let Some(end @ (Cause::Timeout | Cause::Cancelled)) = cause {
+            self.ended_by.get_or_insert(end);
         }
         if cause.is_none() && self.group.as_mut().map_or(0, RunGroup::memory_kills) > kills_before {
             cause = Some(Cause::Memory);

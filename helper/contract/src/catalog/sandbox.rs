@@ -76,6 +76,17 @@ pub enum SyscallGroup {
     Timers,
 }
 
+impl SyscallGroup {
+    /// The word used in catalogues and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Handles => "handles",
+            Self::Numa => "numa",
+            Self::Timers => "timers",
+        }
+    }
+}
+
 /// A promise that a run may be told to go without, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
