@@ -184,7 +184,7 @@ impl Invocation {
             caller: principal.caller(&self.peer, &self.client, &self.request),
         };
         Ok(match self.state.runner.run(call, progress.clone()).await {
-            Ok(report) => result::finished(action, report, budget),
+            Ok(report) => result::finished(action, report, program(&input).as_deref(), budget),
             Err(failure) => failed(action, &input, failure),
         })
     }
@@ -266,12 +266,8 @@ fn failed(action: &Action, input: &Input, failure: Failure) -> ToolResult {
         Failure::Invalid(problem) => return misuse(action, &problem),
     };
     let mut result = match (code, program(input)) {
-        (RefusalCode::NotFound, Some(name)) => {
-            result::refusal(action.result, format!("Command not found: {name}"), Some(127))
-        }
-        (RefusalCode::NotExecutable, Some(name)) => {
-            result::refusal(action.result, format!("Not executable: {name}"), Some(126))
-        }
+        (RefusalCode::NotFound, Some(name)) => result::not_found(action.result, &name),
+        (RefusalCode::NotExecutable, Some(name)) => result::not_executable(action.result, &name),
         (RefusalCode::Argument, _) => misuse(action, &detail),
         _ => result::refusal(action.result, detail, None),
     };

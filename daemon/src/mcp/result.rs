@@ -73,12 +73,27 @@ pub fn misuse(shape: ResultShape, problem: &str, usage: &str) -> ToolResult {
     ToolResult { structured, ..ToolResult::failure(text) }
 }
 
-/// The result of a run. `budget` bounds its output as JSON encodes it.
-pub fn finished(action: &Action, mut report: Report, budget: usize) -> ToolResult {
+/// Exit codes of a shell for a program that is there and cannot be executed, and for one that is not there.
+const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND: i32 = 127;
+
+/// A program of a free-form command that does not exist.
+pub fn not_found(shape: ResultShape, program: &str) -> ToolResult {
+    refusal(shape, format!("Command not found: {program}"), Some(NOT_FOUND))
+}
+
+/// A program of a free-form command that exists and cannot be executed.
+pub fn not_executable(shape: ResultShape, program: &str) -> ToolResult {
+    refusal(shape, format!("Not executable: {program}"), Some(NOT_EXECUTABLE))
+}
+
+/// The result of a run. `budget` bounds its output as JSON encodes it; `program` is the name in a free-form
+/// command.
+pub fn finished(action: &Action, mut report: Report, program: Option<&str>, budget: usize) -> ToolResult {
     fit(&mut report.steps, budget);
     match action.result {
         ResultShape::Full => full(action, &report),
-        ResultShape::Command => with_meta(command(&report), &report),
+        ResultShape::Command => with_meta(command(&report, program), &report),
         ResultShape::ByStep => with_meta(by_step(&report), &report),
     }
 }
@@ -187,7 +202,7 @@ pub fn audit(receipt: &Receipt) -> Value {
     json!({"seq": receipt.seq, "hash": hash})
 }
 
-fn command(report: &Report) -> ToolResult {
+fn command(report: &Report, program: Option<&str>) -> ToolResult {
     if report.timed_out {
         return refusal(ResultShape::Command, text::timeout(report), None);
     }
@@ -195,7 +210,12 @@ fn command(report: &Report) -> ToolResult {
         return refusal(ResultShape::Command, "the action has no step", None);
     };
     if let Some(reason) = &step.not_started {
-        return refusal(ResultShape::Command, reason, step.exit_code);
+        // It was there when the call was checked, and is not any more.
+        return match (report.exit_code, program) {
+            (NOT_FOUND, Some(program)) => not_found(ResultShape::Command, program),
+            (NOT_EXECUTABLE, Some(program)) => not_executable(ResultShape::Command, program),
+            _ => refusal(ResultShape::Command, reason, None),
+        };
     }
     ToolResult::structured(json!({
         "success": report.exit_code == 0,
@@ -259,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_full_shape_has_exactly_the_documented_members() {
-        let result = finished(&action(json!({})), report("hello\n"), ENCODED_OUTPUT);
+        let result = finished(&action(json!({})), report("hello\n"), None, ENCODED_OUTPUT);
         let structured = result.structured.unwrap();
         let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(
@@ -283,10 +303,10 @@ mod tests {
     fn a_non_zero_exit_is_a_normal_result_and_a_timeout_is_an_error() {
         let mut failed = report("");
         (failed.success, failed.exit_code) = (false, 3);
-        assert!(!finished(&action(json!({})), failed, ENCODED_OUTPUT).is_error);
+        assert!(!finished(&action(json!({})), failed, None, ENCODED_OUTPUT).is_error);
         let mut late = report("part");
         (late.success, late.timed_out) = (false, true);
-        let result = finished(&action(json!({})), late, ENCODED_OUTPUT);
+        let result = finished(&action(json!({})), late, None, ENCODED_OUTPUT);
         assert!(result.is_error);
         assert_eq!(result.structured.unwrap()["steps"][0]["stdout"], "part");
     }
@@ -296,7 +316,7 @@ mod tests {
         let mut never = report("");
         never.steps[0].status = StepStatus::Failed;
         never.steps[0].not_started = Some("exec: permission denied".to_owned());
-        let result = finished(&action(json!({})), never, ENCODED_OUTPUT);
+        let result = finished(&action(json!({})), never, None, ENCODED_OUTPUT);
         assert!(result.is_error && result.structured.is_none());
         assert!(result.text.contains("permission denied"));
     }
@@ -306,7 +326,7 @@ mod tests {
         let command = action(json!({"result": "command"}));
         let mut done = report("out");
         done.exit_code = 2;
-        let result = finished(&command, done, ENCODED_OUTPUT);
+        let result = finished(&command, done, None, ENCODED_OUTPUT);
         assert_eq!(
             result.structured,
             Some(json!({"success": false, "exit_code": 2, "stdout": "out", "stderr": ""}))
@@ -314,11 +334,14 @@ mod tests {
         assert!(result.meta.contains_key("gloveport/audit"));
         let mut late = report("");
         (late.timed_out, late.deadline) = (true, Duration::from_secs(30));
-        let result = finished(&command, late, ENCODED_OUTPUT);
+        let result = finished(&command, late, None, ENCODED_OUTPUT);
         assert_eq!(result.structured, Some(json!({"success": false, "error": "Timeout after 30s."})));
         assert!(!result.is_error);
+        let mut vanished = report("");
+        (vanished.success, vanished.exit_code) = (false, 127);
+        vanished.steps[0].not_started = Some("exec: No such file or directory".to_owned());
         assert_eq!(
-            refusal(ResultShape::Command, "Command not found: x", Some(127)).structured,
+            finished(&command, vanished, Some("x"), ENCODED_OUTPUT).structured,
             Some(json!({"success": false, "error": "Command not found: x", "exit_code": 127}))
         );
     }
@@ -331,7 +354,7 @@ mod tests {
         failed.status = StepStatus::Failed;
         failed.stderr = "df: no such file\n".to_owned();
         parts.steps.push(failed);
-        let result = finished(&action(json!({"result": "by_step"})), parts, ENCODED_OUTPUT);
+        let result = finished(&action(json!({"result": "by_step"})), parts, None, ENCODED_OUTPUT);
         assert_eq!(result.structured, Some(json!({"main": "Linux", "disk": "Error: df: no such file"})));
     }
 
@@ -339,7 +362,7 @@ mod tests {
     fn the_output_of_a_handler_is_data() {
         let handler =
             action(json!({"exec": null, "builtin": "read_file", "builtin_config": {"read": ["/srv"]}}));
-        let result = finished(&handler, report(r#"{"lines":["a"]}"#), ENCODED_OUTPUT);
+        let result = finished(&handler, report(r#"{"lines":["a"]}"#), None, ENCODED_OUTPUT);
         assert_eq!(result.structured.unwrap()["data"], json!({"lines": ["a"]}));
     }
 

@@ -41,7 +41,7 @@ pub fn of(action: &Action, report: &Report, data: Option<&Value>) -> String {
     if let Some(cause) = report.killed_by.as_deref().filter(|cause| *cause != "timeout") {
         note(&mut text, format_args!("[ended by: {cause}]"));
     }
-    if text.trim().is_empty() {
+    if text.is_empty() {
         text.push_str("[no output]");
     }
     text
