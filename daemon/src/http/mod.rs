@@ -7,6 +7,8 @@ mod endpoint;
 mod guard;
 mod negotiate;
 pub mod reply;
+#[cfg(test)]
+mod tests;
 
 use crate::config::Config;
 use crate::mcp::sessions::Sessions;
