@@ -180,3 +180,6 @@ impl Runner {
 fn refused(code: RefusalCode, detail: impl Into<String>) -> Failure {
     Failure::Refused { code, detail: detail.into(), receipt: None }
 }
+
+#[cfg(test)]
+mod tests;
