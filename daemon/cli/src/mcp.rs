@@ -167,6 +167,10 @@ fn refusal(status: u16, message: Option<String>, daemon: &Daemon) -> Failure {
             accounts::name_of(rustix::process::getuid().as_raw())
         ))
         .remedy("as root: gloveport token allow-user USER; or set GLOVEPORT_URL and GLOVEPORT_TOKEN"),
+        (401, _) if daemon.endpoint.path().starts_with("/mcp/t/") => {
+            refused("the daemon does not accept the token in the URL".to_owned())
+                .remedy("it may be revoked, expired or not made with `--via path`: `gloveport token list`")
+        }
         (401, _) if daemon.token.is_none() => refused("the daemon wants a token".to_owned())
             .remedy("set GLOVEPORT_TOKEN to what `gloveport token add --name NAME` printed"),
         (401, _) => refused("the daemon does not accept this token".to_owned())
