@@ -48,9 +48,10 @@ pub fn takes_key(action: &Action) -> bool {
         && action.params.get(KEY).is_some_and(|key| key.kind == ParamType::String && !key.is_required())
 }
 
-/// Takes the key out of the arguments of an action that takes one: it goes to nobody else.
+/// Takes the key out of the arguments of an action that takes one: it goes to nobody else. What is no text
+/// stays, to be refused by its form.
 pub fn take_key(action: &Action, arguments: &mut Members) -> Option<String> {
-    if !takes_key(action) {
+    if !takes_key(action) || !arguments.get(KEY).is_some_and(Json::is_string) {
         return None;
     }
     match arguments.remove(KEY) {

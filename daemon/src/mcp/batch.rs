@@ -4,8 +4,9 @@
 
 use super::call::{Invocation, read_arguments};
 use super::envelope::Members;
+use super::fit::ENCODED_OUTPUT;
 use super::json::kind;
-use super::result::{ENCODED_OUTPUT, ToolResult};
+use super::result::ToolResult;
 use crate::run::report::Progress;
 use gloveport_contract::catalog::Risk;
 use serde_json::{Value, json};

@@ -7,6 +7,7 @@ mod batch;
 mod call;
 pub mod envelope;
 pub mod errors;
+mod fit;
 #[cfg(test)]
 pub mod fixtures;
 pub mod json;

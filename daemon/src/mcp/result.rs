@@ -2,15 +2,11 @@
 //! A tool's result: structured for programs, a text for readers, in the shape that the action asks for.
 
 use super::envelope::Members;
-use super::text;
+use super::{fit, text};
 use crate::run::report::{Report, StepReport, StepStatus};
 use gloveport_contract::catalog::{Action, Builtin, ResultShape};
 use gloveport_contract::packet::Receipt;
 use serde_json::{Value, json};
-
-/// Largest output of one reply as JSON encodes it, bytes. Output is bounded by `max_output`, but a control
-/// character takes six bytes in JSON, and the text beside the structured content holds everything again.
-pub const ENCODED_OUTPUT: usize = 24 * 1024 * 1024;
 
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,11 +86,11 @@ pub fn not_executable(shape: ResultShape, program: &str) -> ToolResult {
 /// The result of a run. `budget` bounds its output as JSON encodes it; `program` is the name in a free-form
 /// command.
 pub fn finished(action: &Action, mut report: Report, program: Option<&str>, budget: usize) -> ToolResult {
-    fit(&mut report.steps, budget);
+    fit::within(&mut report.steps, budget);
     match action.result {
         ResultShape::Full => full(action, &report),
-        ResultShape::Command => with_meta(command(&report, program), &report),
-        ResultShape::ByStep => with_meta(by_step(&report), &report),
+        ResultShape::Command => with_meta(command(action, &report, program), &report),
+        ResultShape::ByStep => with_meta(by_step(action, &report), &report),
     }
 }
 
@@ -202,7 +198,7 @@ pub fn audit(receipt: &Receipt) -> Value {
     json!({"seq": receipt.seq, "hash": hash})
 }
 
-fn command(report: &Report, program: Option<&str>) -> ToolResult {
+fn command(action: &Action, report: &Report, program: Option<&str>) -> ToolResult {
     if report.timed_out {
         return refusal(ResultShape::Command, text::timeout(report), None);
     }
@@ -221,13 +217,26 @@ fn command(report: &Report, program: Option<&str>) -> ToolResult {
         "success": report.exit_code == 0,
         "exit_code": report.exit_code,
         "stdout": step.stdout,
-        "stderr": step.stderr,
+        // The shape has no place for marks: what was cut is told where a program tells such things.
+        "stderr": with_cuts(&step.stderr, action, step),
     }))
 }
 
-fn by_step(report: &Report) -> ToolResult {
+/// A text, and behind it what was cut.
+fn with_cuts(text: &str, action: &Action, step: &StepReport) -> String {
+    text::cuts(action, step).into_iter().fold(text.to_owned(), |mut text, cut| {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&cut);
+        text.push('\n');
+        text
+    })
+}
+
+fn by_step(action: &Action, report: &Report) -> ToolResult {
     let part = |step: &StepReport| match (step.status, &step.not_started) {
-        (StepStatus::Success, _) => step.stdout.clone(),
+        (StepStatus::Success, _) => with_cuts(&step.stdout, action, step),
         (StepStatus::Timeout, _) => format!("Error: {}", text::timeout(report)),
         (_, Some(reason)) => format!("Error: {reason}"),
         (StepStatus::Skipped, _) => "Error: skipped, because an earlier part failed".to_owned(),
@@ -240,40 +249,10 @@ fn by_step(report: &Report) -> ToolResult {
     ToolResult::structured(report.steps.iter().map(|step| (step.name.clone(), json!(part(step)))).collect())
 }
 
-/// Cuts output until all of it, encoded, fits the budget; what is cut is marked as such.
-fn fit(steps: &mut [StepReport], mut budget: usize) {
-    for step in steps {
-        for (text, truncated) in
-            [(&mut step.stdout, &mut step.stdout_truncated), (&mut step.stderr, &mut step.stderr_truncated)]
-        {
-            let mut encoded = 0;
-            let end = text.char_indices().find_map(|(at, c)| {
-                encoded += encoded_length(c);
-                (encoded > budget).then_some(at)
-            });
-            if let Some(end) = end {
-                text.truncate(end);
-                *truncated = true;
-                budget = 0;
-            } else {
-                budget -= encoded;
-            }
-        }
-    }
-}
-
-/// Bytes of a character in JSON, as serde_json writes it.
-fn encoded_length(c: char) -> usize {
-    match c {
-        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-        '\0'..='\u{1f}' => 6,
-        _ => c.len_utf8(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::fit::ENCODED_OUTPUT;
     use crate::mcp::fixtures::{action, report};
     use std::time::Duration;
 
@@ -337,6 +316,14 @@ mod tests {
         let result = finished(&command, late, None, ENCODED_OUTPUT);
         assert_eq!(result.structured, Some(json!({"success": false, "error": "Timeout after 30s."})));
         assert!(!result.is_error);
+        let mut long = report("日");
+        (long.steps[0].stdout_truncated, long.steps[0].stdout_bytes) = (true, 900);
+        let structured = finished(&command, long, None, ENCODED_OUTPUT).structured.unwrap();
+        assert_eq!(structured["stdout"], "日");
+        assert_eq!(
+            structured["stderr"],
+            "[stdout cut: 3 bytes shown, 900 written. Ask for less to see the rest.]\n"
+        );
         let mut vanished = report("");
         (vanished.success, vanished.exit_code) = (false, 127);
         vanished.steps[0].not_started = Some("exec: No such file or directory".to_owned());
@@ -364,24 +351,5 @@ mod tests {
             action(json!({"exec": null, "builtin": "read_file", "builtin_config": {"read": ["/srv"]}}));
         let result = finished(&handler, report(r#"{"lines":["a"]}"#), None, ENCODED_OUTPUT);
         assert_eq!(result.structured.unwrap()["data"], json!({"lines": ["a"]}));
-    }
-
-    #[test]
-    fn encoded_output_stays_within_its_budget() {
-        let mut steps = report(&"\u{1}".repeat(100)).steps;
-        steps[0].stderr = "日".repeat(100);
-        fit(&mut steps, 600);
-        assert_eq!((steps[0].stdout.len(), steps[0].stdout_truncated), (100, false));
-        assert_eq!((steps[0].stderr.len(), steps[0].stderr_truncated), (0, true));
-        let mut steps = report(&"日".repeat(100)).steps;
-        fit(&mut steps, 100);
-        assert_eq!(steps[0].stdout, "日".repeat(33));
-    }
-
-    #[test]
-    fn the_encoded_length_is_what_serde_json_writes() {
-        for c in ('\0'..='\u{2030}').chain(['\u{1f600}', '\u{ffff}']) {
-            assert_eq!(encoded_length(c) + 2, json!(c.to_string()).to_string().len(), "{c:?}");
-        }
     }
 }

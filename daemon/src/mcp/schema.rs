@@ -2,11 +2,10 @@
 //! JSON Schemas (2020-12) of a tool: its input from the action's parameters, and the one output that all
 //! actions with the full result have. Bounds stand in keywords for programs and in words for models.
 
-use super::arguments::PATTERN_LENGTH;
+use super::arguments::{self, PATTERN_LENGTH};
 use super::envelope::Members;
 use gloveport_contract::catalog::{Action, Arguments, Directory, Filter, Literal, Param, ParamType, Timeout};
 use gloveport_contract::limits;
-use gloveport_contract::units::Millis;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -76,7 +75,12 @@ fn parameter(action: &Action, name: &str, param: &Param) -> Value {
         let text = description.trim();
         schema.note(if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") });
     }
-    scalar(&mut schema, param);
+    if name == arguments::KEY && arguments::takes_key(action) {
+        // Compared with the tokens, and with nothing else.
+        schema.set("type", "string");
+    } else {
+        scalar(&mut schema, param);
+    }
     if let Some(Timeout::Param { param, default, max }) = &action.timeout
         && param == name
     {
@@ -181,7 +185,7 @@ fn text(schema: &mut Schema, param: &Param) {
         }
     }
     if !param.allow_dash {
-        schema.set("not", json!({"pattern": "^-"}));
+        schema.set("not", json!({"type": "string", "pattern": "^-"}));
         schema.note("Does not begin with `-`.");
     }
 }
@@ -195,7 +199,7 @@ fn path(schema: &mut Schema, param: &Param) {
         .map(|root| if root == "/" { "/".to_owned() } else { format!("{}(?:/|$)", escape(root)) })
         .collect();
     schema.set("pattern", format!("^(?:{})", roots.join("|")));
-    schema.set("not", json!({"pattern": UNTIDY_PATH}));
+    schema.set("not", json!({"type": "string", "pattern": UNTIDY_PATH}));
     let exists = if param.must_exist { " that exists" } else { "" };
     schema.note(format!("An absolute path{exists}, without `.` and `..`, under {}.", param.roots.join(", ")));
 }
@@ -317,7 +321,63 @@ pub static OUTPUT: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
-/// A time for people.
-pub fn time(time: std::time::Duration) -> String {
-    Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).to_string()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::fixtures::action;
+
+    #[test]
+    fn an_input_schema_states_every_bound() {
+        let schema = input(&action(json!({
+            "params": {
+                "unit": {"type": "string", "pattern": "[a-z]+", "max_length": 20, "description": "A unit"},
+                "lines": {"type": "integer", "min": 1, "max": 9, "optional": true},
+                "file": {"type": "path", "roots": ["/var/log", "/"], "optional": true},
+                "kinds": {"type": "list", "items": {"type": "enum", "values": ["a"]}, "max_items": 3, "default": []},
+            },
+            "filters": ["match", "tail", "count"],
+        })));
+        let params = &schema["properties"]["params"];
+        assert_eq!(params["required"], json!(["unit"]));
+        assert_eq!(schema["required"], json!(["params"]));
+        assert_eq!(
+            params["properties"]["unit"],
+            json!({"type": "string", "maxLength": 20, "pattern": "^(?:[a-z]+)$",
+                "not": {"type": "string", "pattern": "^-"},
+                "description": "A unit. 0 to 20 characters. Matches [a-z]+ as a whole. Does not begin with `-`."})
+        );
+        assert_eq!(
+            params["properties"]["lines"],
+            json!({"type": ["integer", "null"], "minimum": 1, "maximum": 9, "description": "From 1 to 9."})
+        );
+        assert_eq!(params["properties"]["file"]["pattern"], "^(?:/var/log(?:/|$)|/)");
+        assert_eq!(params["properties"]["kinds"]["items"], json!({"type": "string", "enum": ["a"]}));
+        assert_eq!(schema["dependentSchemas"], json!({"tail": {"properties": {"count": false}}}));
+        assert_eq!(schema["properties"]["match"]["maxLength"], 200);
+    }
+
+    #[test]
+    fn flat_inputs_have_no_params_and_the_key_no_bounds() {
+        let schema = input(&action(json!({"arguments": "flat", "params": {
+            "api_key": {"type": "string", "optional": true, "secret": true},
+            "timeout": {"type": "integer", "default": 30, "allow_dash": true},
+        }, "timeout": {"param": "timeout", "default": "30s", "max": "2m"}})));
+        assert_eq!(schema["properties"]["api_key"], json!({"type": ["string", "null"]}));
+        assert_eq!(
+            schema["properties"]["timeout"],
+            json!({"type": ["integer", "null"], "default": 30,
+                "description": "Seconds; 30s if not given, at most 2m: a greater value is taken as 2m."})
+        );
+        assert_eq!(schema.get("required"), None);
+    }
+
+    #[test]
+    fn a_pattern_that_other_engines_read_differently_stays_in_words() {
+        for pattern in ["[a-z]+", "(?:a|b)", r"\d{1,3}", "a(b)c"] {
+            assert!(is_portable(pattern), "{pattern}");
+        }
+        for pattern in ["(?s:.*)", "(?i)a", r"\Aa\z", "[[:alpha:]]", r"\x{41}", "(?P<n>a)", "[a-z&&b]"] {
+            assert!(!is_portable(pattern), "{pattern}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use super::Reply;
 use super::call::{Invocation, ToolCall};
 use super::envelope::Members;
 use super::sessions::Running;
+use super::text;
 use crate::http::reply::{self, KEEP_ALIVE};
 use crate::run::report::Progress;
 use axum::body::Bytes;
@@ -134,7 +135,7 @@ impl Reporter {
     fn event(&mut self, progress: &Progress) -> Option<Bytes> {
         let message = match progress {
             Progress::Accepted { deadline } => {
-                format!("accepted; at most {}", super::schema::time(*deadline))
+                format!("accepted; at most {}", text::time(*deadline))
             }
             Progress::AwaitingApproval { id } => {
                 format!("waiting for approval at the host: gloveport approve {id}")

@@ -3,6 +3,7 @@
 
 use crate::run::report::{Report, StepReport, StepStatus};
 use gloveport_contract::catalog::Action;
+use gloveport_contract::units::Millis;
 use serde_json::Value;
 use std::fmt::Write;
 use std::time::Duration;
@@ -15,6 +16,31 @@ pub fn timeout(report: &Report) -> String {
 /// Seconds without needless digits.
 fn seconds(time: Duration) -> String {
     if time.subsec_millis() == 0 { time.as_secs().to_string() } else { format!("{:.3}", time.as_secs_f64()) }
+}
+
+/// A time as catalogues write it.
+pub fn time(time: Duration) -> String {
+    Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).to_string()
+}
+
+/// What is said of output that was cut: how much is missing, and how to get at it.
+pub fn cuts(action: &Action, step: &StepReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    if step.stdout_truncated {
+        let way_out = if action.filters.is_empty() {
+            "Ask for less to see the rest.".to_owned()
+        } else {
+            let names: Vec<&str> = action.filters.iter().map(|filter| filter.as_str()).collect();
+            format!("Narrow it with {} to see the rest.", names.join(", "))
+        };
+        let (shown, all) = (step.stdout.len(), step.stdout_bytes);
+        notes.push(format!("[stdout cut: {shown} bytes shown, {all} written. {way_out}]"));
+    }
+    if step.stderr_truncated {
+        let (shown, all) = (step.stderr.len(), step.stderr_bytes);
+        notes.push(format!("[stderr cut: {shown} bytes shown, {all} written]"));
+    }
+    notes
 }
 
 /// The text of a finished run. `data` is what a handler printed.
@@ -54,23 +80,12 @@ fn about(text: &mut String, action: &Action, report: &Report, step: &StepReport)
     {
         note(text, format_args!("{count}"));
     }
-    if step.stdout_truncated {
-        let way_out = if action.filters.is_empty() {
-            "Ask for less to see the rest.".to_owned()
-        } else {
-            let names: Vec<&str> = action.filters.iter().map(|filter| filter.as_str()).collect();
-            format!("Narrow it with {} to see the rest.", names.join(", "))
-        };
-        let (shown, all) = (step.stdout.len(), step.stdout_bytes);
-        note(text, format_args!("[stdout cut: {shown} bytes shown, {all} written. {way_out}]"));
-    }
     if !step.stderr.trim().is_empty() {
         note(text, format_args!("[stderr]"));
         text.push_str(&step.stderr);
     }
-    if step.stderr_truncated {
-        let (shown, all) = (step.stderr.len(), step.stderr_bytes);
-        note(text, format_args!("[stderr cut: {shown} bytes shown, {all} written]"));
+    for cut in cuts(action, step) {
+        note(text, format_args!("{cut}"));
     }
     if step.scan_limit_reached {
         note(text, format_args!("[only the first {} bytes of stdout were looked at]", action.max_scan()));
@@ -125,8 +140,9 @@ mod tests {
         step.redactions = 2;
         assert_eq!(
             of(&action(json!({"filters": ["tail", "match"]})), &run, None),
-            "a\n[stdout cut: 1 bytes shown, 900 written. Narrow it with tail, match to see the rest.]\n\
-             [stderr]\noh\n[2 places redacted]\n[exit code 2]\n"
+            "a\n[stderr]\noh\n\
+             [stdout cut: 1 bytes shown, 900 written. Narrow it with tail, match to see the rest.]\n\
+             [2 places redacted]\n[exit code 2]\n"
         );
     }
 

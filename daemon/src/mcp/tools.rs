@@ -3,7 +3,7 @@
 
 use super::envelope::Members;
 use super::errors::RpcError;
-use super::{arguments, batch, schema};
+use super::{arguments, batch, schema, text};
 use crate::http::auth::Principal;
 use crate::policy::Snapshot;
 use gloveport_contract::catalog::{Action, Builtin, Catalog, ResultShape, Risk, is_name};
@@ -177,20 +177,20 @@ fn title_of(name: &str) -> String {
 
 /// The action's own words, and what an agent must know to read the result.
 fn description(action: &Action, unsupported: Option<&String>) -> String {
-    let mut text = String::new();
+    let mut words = String::new();
     if let Some(reason) = unsupported {
-        text.push_str(&format!("[unsupported on this host: {reason}] "));
+        words.push_str(&format!("[unsupported on this host: {reason}] "));
     }
-    text.push_str(action.description.trim());
+    words.push_str(action.description.trim());
     if action.result == ResultShape::Full {
-        let time = schema::time(action.longest_timeout());
+        let time = text::time(action.longest_timeout());
         let output = action.max_output();
-        text.push_str(&format!(
+        words.push_str(&format!(
             "\n\nAt most {time} and {output} bytes of output; what is cut is marked. A non-zero exit code is \
              a normal result, an error is a refusal, a failure to start or a timeout."
         ));
     }
-    text
+    words
 }
 
 #[cfg(test)]
