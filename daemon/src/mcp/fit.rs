@@ -3,9 +3,10 @@
 
 use crate::run::report::StepReport;
 
-/// Largest output of one reply as JSON encodes it, bytes. Output is bounded by `max_output`, but a control
-/// character takes six bytes in JSON, and the text beside the structured content holds everything again.
-pub const ENCODED_OUTPUT: usize = 24 * 1024 * 1024;
+/// Largest output of one reply as JSON encodes it, bytes. `max_output` (at most 16 MiB) bounds it already,
+/// but a control character takes six bytes in JSON, and the text beside the structured content holds all of
+/// it again. Ordinary text of the greatest `max_output` still fits.
+pub const ENCODED_OUTPUT: usize = 18 * 1024 * 1024;
 
 /// Cuts output until all of it, encoded, fits the budget; what is cut is marked as such.
 pub fn within(steps: &mut [StepReport], mut budget: usize) {
