@@ -27,15 +27,17 @@ SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*>  //p' packaging/debian/changel
 export TZ=UTC LC_ALL=C
 umask 022
 
+# Nothing is made twice of the same files.
+programs=${CARGO_TARGET_DIR:-target}/${PROFILE:-release}
+stamp=$(find "$programs"/gloveport{,d,-helper,-handler} Cargo.lock ./*.md docs packaging systemd -type f -print0 | sort -z |
+    xargs -0 sha256sum | sha256sum)
+[ "$(cat "$dist/.stamp" 2>/dev/null)" = "$stamp" ] && exit
+
 export STAGE=$work/stage
 packaging/stage.sh "$STAGE"
 install -m 0644 packaging/apparmor/usr.libexec.gloveport.gloveportd "$work/apparmor"
 find "$STAGE" "$work/apparmor" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 
-# Nothing is made twice of the same files.
-stamp=$(tar --sort=name --owner=0 --group=0 --numeric-owner -cf - "$STAGE" "$work/apparmor" packaging/{debian,rpm} \
-    packaging/package.sh 2>/dev/null | sha256sum)
-[ "$(cat "$dist/.stamp" 2>/dev/null)" = "$stamp" ] && exit
 rm -f "$dist"/*.deb "$dist"/*.rpm "$dist/.stamp"
 
 # debhelper works in a directory with a debian/ and leaves what it made beside it.

@@ -25,7 +25,7 @@ for program in "$destination"/usr/bin/* "$destination"/usr/libexec/gloveport/*; 
     packaging/dependencies.py "$program"
 done
 
-put 0644 systemd/*.service systemd/*.socket usr/lib/systemd/system
+put 0644 systemd/*.service systemd/*.socket systemd/*.slice usr/lib/systemd/system
 put 0644 packaging/sysusers/gloveport.conf usr/lib/sysusers.d
 put 0644 packaging/tmpfiles/gloveport.conf usr/lib/tmpfiles.d
 
