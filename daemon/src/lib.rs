@@ -9,6 +9,7 @@ pub mod helper;
 pub mod http;
 pub mod log;
 pub mod mcp;
+pub mod metrics;
 pub mod options;
 pub mod paths;
 pub mod policy;

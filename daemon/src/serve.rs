@@ -13,6 +13,7 @@ use crate::confine::{self, Confinement};
 use crate::helper::Peer as HelperPeer;
 use crate::http::{self, AppState};
 use crate::log::{self, Level};
+use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::paths::Paths;
 use crate::policy::Policy;
@@ -72,6 +73,9 @@ pub fn serve(options: &Options) -> Result<(), String> {
     result
 }
 
+/// Connections to the metrics at once.
+const SCRAPERS: usize = 8;
+
 async fn run(
     paths: Paths,
     peer: HelperPeer,
@@ -85,8 +89,12 @@ async fn run(
     // is no reason not to start.
     let _ = policy.refresh().await;
     let runner = Runner::new(&paths, peer, policy.clone());
+    let metrics = runner.metrics().clone();
     let router = http::router(AppState::new(policy.clone(), runner, config.clone()));
-    let acceptor = Acceptor::new(router, policy.clone(), &config);
+    let accept = |router, places, metrics| {
+        Acceptor::new(router, policy.clone(), places, config.header_timeout, metrics)
+    };
+    let acceptor = accept(router, config.max_connections, metrics.clone());
     let unusable = |error: std::io::Error| format!("a listener cannot be used: {error}");
     let mut addresses = Vec::new();
     let waits_for_token = sockets.tcp.is_empty() && !config.listen.is_empty();
@@ -99,6 +107,12 @@ async fn run(
     for listener in sockets.unix {
         let listener = UnixListener::from_std(listener).map_err(unusable)?;
         tokio::spawn(acceptor.clone().local(listener));
+    }
+    if let Some(listener) = sockets.metrics {
+        let listener = TcpListener::from_std(listener).map_err(unusable)?;
+        // Scrapers are not clients: they neither count as such nor take their places.
+        let scrapers = accept(metrics.router(policy.clone()), SCRAPERS, Metrics::default());
+        tokio::spawn(scrapers.tcp(listener));
     }
     announce(&addresses);
     manager.ready(&status(&addresses, local, confinement));

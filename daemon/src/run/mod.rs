@@ -13,6 +13,7 @@ mod redact;
 pub mod report;
 
 use crate::helper::Peer;
+use crate::metrics::Metrics;
 use crate::paths::Paths;
 use crate::policy::{Policy, Snapshot};
 use collect::Treatment;
@@ -26,6 +27,7 @@ use redact::Redaction;
 use report::{Call, Failure, Progress, Report};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -43,6 +45,7 @@ struct Inner {
     peer: Peer,
     connecting: Arc<Semaphore>,
     notes: Notes,
+    metrics: Metrics,
 }
 
 impl Runner {
@@ -50,13 +53,13 @@ impl Runner {
     pub fn new(paths: &Paths, peer: Peer, policy: Policy) -> Self {
         let socket = paths.helper_socket.clone();
         let notes = Notes::new(socket.clone(), peer);
-        Self(Arc::new(Inner {
-            policy,
-            socket,
-            peer,
-            connecting: Arc::new(Semaphore::new(CONNECTING)),
-            notes,
-        }))
+        let connecting = Arc::new(Semaphore::new(CONNECTING));
+        Self(Arc::new(Inner { policy, socket, peer, connecting, notes, metrics: Metrics::default() }))
+    }
+
+    /// What it counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     /// Runs one action. Dropping the future cancels the run, unless the action says `on_disconnect: finish`.
@@ -64,18 +67,28 @@ impl Runner {
     /// # Errors
     /// Why there is no report.
     pub async fn run(&self, call: Call, progress: mpsc::Sender<Progress>) -> Result<Report, Failure> {
-        match self.attempt(&call, &progress).await {
-            Err(Failure::Refused { code: RefusalCode::Stale, .. }) => {
-                self.0.policy.refresh().await.map_err(|error| Failure::Helper(error.to_string()))?;
-                self.attempt(&call, &progress).await
-            }
+        let started = Instant::now();
+        let present = self.0.metrics.run();
+        let result = match self.attempt(&call, &progress).await {
+            Err(Failure::Refused { code: RefusalCode::Stale, .. }) => match self.0.policy.refresh().await {
+                Ok(()) => self.attempt(&call, &progress).await,
+                Err(error) => Err(Failure::Helper(error.to_string())),
+            },
             result => result,
+        };
+        drop(present);
+        // Names that are no actions would be a way to fill the memory.
+        let unknown = [RefusalCode::UnknownAction, RefusalCode::NoCatalog];
+        if !matches!(&result, Err(Failure::Refused { code, .. }) if unknown.contains(code)) {
+            self.0.metrics.ended(&call.action, &result, started.elapsed());
         }
+        result
     }
 
     /// Has a refusal recorded that the helper never saw. Never waits; more than the helper should be
     /// bothered with are counted and left out.
     pub fn note(&self, note: Note) {
+        self.0.metrics.refused(&note.rule);
         self.0.notes.send(note);
     }
 

@@ -98,19 +98,20 @@ mod tests {
 
     #[test]
     fn a_character_that_our_own_cut_split_is_dropped_without_a_flag() {
-        let text = "aé日😀";
-        for at in 0..=text.len() {
-            let (start, end) = text.as_bytes().split_at(at);
-            let shown = |bytes, keep, text: &str| {
-                let expected = Text { text: text.into(), lossy: false, truncated: true };
-                assert_eq!(present(bytes, true, keep, 100, Escapes::Raw), expected);
-            };
-            shown(
-                start,
-                Keep::Start,
-                &text[..(0..=at).rfind(|at| text.is_char_boundary(*at)).expect("boundary")],
-            );
-            shown(end, Keep::End, &text[(at..).find(|at| text.is_char_boundary(*at)).expect("boundary")..]);
+        for (start, end) in [("aé", "日😀"), ("a", "é"), ("é日", "😀"), ("", "a")] {
+            let whole = [start, end].concat();
+            let next = end.chars().next().map_or(0, char::len_utf8);
+            for half in 0..next {
+                let cut = &whole.as_bytes()[..start.len() + half];
+                let expected = Text { text: start.into(), lossy: false, truncated: true };
+                assert_eq!(present(cut, true, Keep::Start, 100, Escapes::Raw), expected);
+            }
+            let last = start.chars().next_back().map_or(0, char::len_utf8);
+            for half in 0..last {
+                let cut = &whole.as_bytes()[start.len() - half..];
+                let expected = Text { text: end.into(), lossy: false, truncated: true };
+                assert_eq!(present(cut, true, Keep::End, 100, Escapes::Raw), expected);
+            }
         }
     }
 

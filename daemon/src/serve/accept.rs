@@ -2,9 +2,9 @@
 //! Accepting connections, within bounds, and serving HTTP/1 on them.
 
 use crate::accounts;
-use crate::config::Config;
 use crate::http::Peer;
 use crate::log::{self, Level};
+use crate::metrics::Metrics;
 use crate::policy::Policy;
 use axum::Router;
 use axum::body::Body;
@@ -32,19 +32,27 @@ pub struct Acceptor {
     places: Arc<Semaphore>,
     all_places: u32,
     header_timeout: Duration,
+    metrics: Metrics,
     closing: watch::Sender<bool>,
 }
 
 impl Acceptor {
-    /// An acceptor that serves this router.
-    pub fn new(router: Router, policy: Policy, config: &Config) -> Self {
-        let places = config.max_connections.min(Semaphore::MAX_PERMITS);
+    /// An acceptor that serves this router on so many connections at once.
+    pub fn new(
+        router: Router,
+        policy: Policy,
+        places: usize,
+        header_timeout: Duration,
+        metrics: Metrics,
+    ) -> Self {
+        let places = places.min(Semaphore::MAX_PERMITS);
         Self {
             router,
             policy,
             places: Arc::new(Semaphore::new(places)),
             all_places: u32::try_from(places).unwrap_or(u32::MAX),
-            header_timeout: config.header_timeout,
+            header_timeout,
+            metrics,
             closing: watch::Sender::new(false),
         }
     }
@@ -121,8 +129,9 @@ impl Acceptor {
         let router = self.router.clone();
         let header_timeout = self.header_timeout;
         let closed = self.closed();
+        let present = self.metrics.connection();
         tokio::spawn(async move {
-            let _place = place;
+            let _held = (place, present);
             let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
                 let mut request = request.map(Body::new);
                 request.extensions_mut().insert(peer.clone());

@@ -14,6 +14,8 @@ pub struct Sockets {
     pub tcp: Vec<TcpListener>,
     /// Local users, known by the kernel.
     pub unix: Vec<UnixListener>,
+    /// Metrics, for anybody who can connect.
+    pub metrics: Option<TcpListener>,
 }
 
 impl Sockets {
@@ -24,10 +26,11 @@ impl Sockets {
     pub fn open(config: &Config, tokens: bool) -> Result<Self, String> {
         let unix = handed_over()?;
         let tcp = if tokens { bind(&config.listen)? } else { Vec::new() };
-        Ok(Self { tcp, unix })
+        let metrics = bind(config.metrics_listen.as_slice())?.pop();
+        Ok(Self { tcp, unix, metrics })
     }
 
-    /// Whether there is none.
+    /// Whether nobody could call.
     pub fn is_empty(&self) -> bool {
         self.tcp.is_empty() && self.unix.is_empty()
     }
