@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 //! The runner against a helper that is played here, over a real socket.
 
 use super::report::{Filters, StepStatus};

@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 //! Every secret here is made up; each look-alike is what ordinary programs print.
 
 use super::*;
