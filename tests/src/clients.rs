@@ -2,9 +2,15 @@
 
 use crate::mcp::Endpoint;
 use crate::programs;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Much longer than any client needs.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A script of `tests/clients` and a Python with the library of `tests/clients/requirements-LIBRARY.txt`.
 ///
@@ -50,12 +56,31 @@ pub fn run(client: Command, endpoint: &Endpoint, words: &[&str]) -> Value {
 }
 
 /// The same, where it may fail.
+///
+/// # Panics
+/// Where it does not end.
 pub fn try_run(mut client: Command, endpoint: &Endpoint, words: &[&str]) -> Output {
-    client
+    let child = client
         .arg(endpoint.url())
         .arg(endpoint.token.as_deref().unwrap_or("-"))
         .args(words)
         .stdin(Stdio::null())
-        .output()
-        .expect("starting a client")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starting a client");
+    let pid = Pid::from_child(&child);
+    let (done, waiting) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let in_time = waiting.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout);
+        if !in_time {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        in_time
+    });
+    let output = child.wait_with_output().expect("waiting for a client");
+    drop(done);
+    let in_time = watch.join().expect("the thread that watches");
+    assert!(in_time, "the client did not end: {}", String::from_utf8_lossy(&output.stderr));
+    output
 }

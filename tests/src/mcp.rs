@@ -92,7 +92,7 @@ impl Endpoint {
         request.open(&self.address).expect("a connection to the daemon")
     }
 
-    /// The names of all tools.
+    /// The names of all tools, the daemon's own among them.
     pub fn tools(&self) -> Vec<String> {
         let answer = self.ask("tools/list", json!({}));
         let tools = answer["result"]["tools"].as_array().cloned().unwrap_or_default();

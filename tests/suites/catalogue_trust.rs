@@ -4,6 +4,7 @@ use gloveport_contract::packet::{Event, RefusalCode, Request};
 use gloveport_tests::helper::{Helper, Preparation};
 use gloveport_tests::signing::{self, Key};
 use gloveport_tests::{Scene, processes};
+use serde_json::json;
 use std::fs;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ fn prepared() -> Preparation {
     preparation
 }
 
-/// Each call is refused with the reason, by the helper to whoever asks it.
+/// Each call is refused with the reason, by the helper as by the daemon.
 fn assert_runs_nothing(helper: &Helper, reason: &str) {
     let mut connection = helper.connect();
     connection.send(&Request::Status { page: 0 });
@@ -32,6 +33,12 @@ fn assert_runs_nothing(helper: &Helper, reason: &str) {
         assert_eq!(code, RefusalCode::NoCatalog);
         assert!(detail.contains(reason), "{detail}");
         assert!(!finished.ran());
+    }
+    // A client of the daemon learns it, on every call.
+    let daemon = helper.daemon();
+    for _ in 0..2 {
+        let answer = daemon.ask("tools/call", json!({"name": "hello", "arguments": {}})).to_string();
+        assert!(answer.contains(reason), "{answer}");
     }
 }
 
@@ -56,7 +63,7 @@ fn signed_by_an_unknown_key() {
 fn signed_for_another_namespace() {
     let preparation = prepared();
     preparation.key.sign("file", &preparation.catalog_file());
-    assert_runs_nothing(&preparation.start_as_it_is(), "namespace");
+    assert_runs_nothing(&preparation.start_as_it_is(), "another purpose");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_long_call_holds_up_no_other() {
         !processes::of(pair.scene.run.number).is_empty()
     });
     let begun = Instant::now();
-    assert_eq!(pair.tools(), ["probe"]);
+    assert!(pair.tools().contains(&"probe".to_owned()));
     assert_eq!(pair.probe(&["print", "short"]).stdout(), "short");
     assert!(begun.elapsed() < Duration::from_millis(2500), "took {:?}", begun.elapsed());
     assert_eq!(finish(long).stdout(), "done");
@@ -91,7 +91,7 @@ fn a_stopped_helper_is_a_call_that_fails_in_time_and_not_a_stuck_daemon() {
     helper.signal(rustix::process::Signal::STOP);
     let begun = Instant::now();
     let call = daemon.begin("hello", json!({}));
-    assert_eq!(daemon.tools(), ["hello"], "what needs no helper is answered");
+    assert!(daemon.tools().contains(&"hello".to_owned()), "what needs no helper is answered");
     helper.signal(rustix::process::Signal::CONT);
     assert_eq!(finish(call).stdout(), "hello");
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());

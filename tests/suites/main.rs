@@ -3,12 +3,14 @@
 //! machine with others lie in a module `alone`.
 
 mod catalogue_trust;
+mod confined_daemon;
 mod execute_command;
 mod filter;
 mod forgotten_rule;
 mod lifetimes;
 mod newcomer;
 mod one_shot;
+mod packaging;
 mod real_clients;
 mod taken_over_daemon;
 mod trees;

@@ -144,7 +144,7 @@ fn one_conversation_chooses_branches_and_recovers() {
     let pair = scene.pair_of(&[&catalog]);
     let run = |command: String| commands(&pair.endpoint, &[&command]).remove(0);
 
-    let listing = run(format!("find {root} -maxdepth 1 -name *.log"));
+    let listing = run(format!("find {root} -maxdepth 1 -name 20*.log"));
     let listing = listing["stdout"].as_str().expect("a listing").to_owned();
     let newest = listing.lines().max().expect("a log");
     assert!(newest.ends_with("2024.log"), "{listing}");
