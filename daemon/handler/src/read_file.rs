@@ -83,12 +83,12 @@ fn line_start(file: &mut File, line: u64) -> std::io::Result<Option<u64>> {
     let mut at = 0;
     for _ in 1..line {
         let skipped = reader.skip_until(b'\n')? as u64;
-        if skipped == 0 {
-            return Ok((at < SKIP).then_some(at));
-        }
         at += skipped;
+        if skipped == 0 || at >= SKIP {
+            break;
+        }
     }
-    Ok(Some(at))
+    Ok((at < SKIP).then_some(at))
 }
 
 /// What was read of a range.

@@ -27,8 +27,8 @@ fn start() -> Nginx {
     scratch.write("www/api/big", "0123456789".repeat(100_000));
     scratch.write("www/apix/secret", "outside\n");
     scratch.write("www/api/json", r#"{"a": 1}"#);
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-    (0..200).for_each(|_| bomb.write_all(&vec![b'0'; 1 << 20]).unwrap());
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
+    (0..8).for_each(|_| bomb.write_all(&vec![b'0'; 1 << 20]).unwrap());
     scratch.write("www/api/bomb", bomb.finish().unwrap());
     let config = scratch.write(
         "nginx.conf",
@@ -44,7 +44,7 @@ fn start() -> Nginx {
                     ssl_certificate {root}/server.pem; ssl_certificate_key {root}/server.key;
                     root {root}/www;
                     gzip on; gzip_min_length 1; gzip_types text/plain;
-                    location /api/bomb {{ add_header Content-Encoding gzip; }}
+                    location /api/bomb {{ gzip off; add_header Content-Encoding gzip; }}
                     location /api/redirect {{ return 302 http://169.254.169.254/latest/; }}
                     location /api/teapot {{ return 418 "short\n"; }}
                     location /api/echo {{ return 200 "$http_x_id|$http_authorization|$http_host|$args\n"; }}
@@ -54,7 +54,12 @@ fn start() -> Nginx {
     );
     let mut server = Server::start(scratch, &["nginx", "-c", &config]);
     server.wait_for("nginx", || answers(port));
-    Nginx { server, http: format!("http://127.0.0.1:{port}"), https: format!("https://localhost:{tls}"), port }
+    Nginx {
+        server,
+        http: format!("http://127.0.0.1:{port}"),
+        https: format!("https://localhost:{tls}"),
+        port,
+    }
 }
 
 impl Nginx {
@@ -77,7 +82,10 @@ fn what_is_under_the_prefix_is_fetched() {
     let nginx = start();
     for base in [&nginx.http, &nginx.https] {
         let answer = nginx.get(&format!("{base}/api/hello.txt")).ok();
-        assert_eq!((&answer["status"], &answer["body"], &answer["encoding"]), (&json!(200), &json!("hällo\n"), &json!("utf-8")));
+        assert_eq!(
+            (&answer["status"], &answer["body"], &answer["encoding"]),
+            (&json!(200), &json!("hällo\n"), &json!("utf-8"))
+        );
         assert_eq!(answer["headers"]["content-type"], "text/plain");
         assert_eq!(answer["truncated"], false);
     }
@@ -122,17 +130,22 @@ fn the_address_behind_a_name_decides() {
     let with = |addresses: Value, url: &str| {
         let mut config = nginx.config();
         config["addresses"] = addresses;
-        call("http_get", config, json!({ "url": url })).env("SSL_CERT_FILE", nginx.server.scratch.path("ca.pem")).run()
+        call("http_get", config, json!({ "url": url }))
+            .env("SSL_CERT_FILE", nginx.server.scratch.path("ca.pem"))
+            .run()
     };
     for url in [format!("{}/api/hello.txt", nginx.http), format!("{}/api/hello.txt", nginx.https)] {
-        for addresses in [json!([]), json!(["public"]), json!(["private", "link_local"]), json!(["10.0.0.0/8"])] {
+        for addresses in
+            [json!([]), json!(["public"]), json!(["private", "link_local"]), json!(["10.0.0.0/8"])]
+        {
             let reason = with(addresses, &url).refusal();
             assert!(reason.contains("do not allow"), "{reason}");
         }
         with(json!(["127.0.0.0/8"]), &url).ok();
     }
     let metadata = json!({ "url_prefixes": ["http://169.254.169.254/"], "addresses": ["public", "loopback", "private"] });
-    let reason = call("http_get", metadata, json!({ "url": "http://169.254.169.254/latest/" })).run().refusal();
+    let reason =
+        call("http_get", metadata, json!({ "url": "http://169.254.169.254/latest/" })).run().refusal();
     assert!(reason.contains("do not allow"), "{reason}");
     let mapped = json!({ "url_prefixes": [format!("http://[::ffff:127.0.0.1]:{}/", nginx.port)] });
     let url = format!("http://[::ffff:127.0.0.1]:{}/api/hello.txt", nginx.port);
@@ -143,7 +156,10 @@ fn the_address_behind_a_name_decides() {
 fn a_redirect_is_an_answer_and_not_followed() {
     let nginx = start();
     let answer = nginx.get(&format!("{}/api/redirect", nginx.http)).ok();
-    assert_eq!((&answer["status"], &answer["headers"]["location"]), (&json!(302), &json!("http://169.254.169.254/latest/")));
+    assert_eq!(
+        (&answer["status"], &answer["headers"]["location"]),
+        (&json!(302), &json!("http://169.254.169.254/latest/"))
+    );
 }
 
 #[test]
@@ -158,19 +174,28 @@ fn sizes_are_bounded_after_decompression() {
         assert!(answer.length <= 64 * 1024);
         let answer = answer.ok();
         assert_eq!(answer["truncated"], true);
-        assert!(answer["bytes"].as_u64().unwrap() > 60_000);
+        assert!(
+            answer["bytes"].as_u64().unwrap() > 60_000,
+            "{path}: {} {}",
+            answer["bytes"],
+            answer["headers"]
+        );
     }
     assert!(started.elapsed() < Duration::from_secs(10));
     // The twin: a compressed body that fits arrives as what it was.
     let answer = nginx.get(&format!("{}/api/hello.txt", nginx.http)).ok();
-    assert_eq!((&answer["headers"]["content-encoding"], &answer["body"]), (&json!("gzip"), &json!("hällo\n")));
+    assert_eq!(
+        (&answer["headers"]["content-encoding"], &answer["body"]),
+        (&json!("gzip"), &json!("hällo\n"))
+    );
 }
 
 #[test]
 fn only_declared_headers_are_sent() {
     let nginx = start();
     let url = format!("{}/api/echo", nginx.http);
-    let with = |headers: Value| call("http_get", nginx.config(), json!({ "url": url, "headers": headers })).run();
+    let with =
+        |headers: Value| call("http_get", nginx.config(), json!({ "url": url, "headers": headers })).run();
     assert!(with(json!(["x-id: 7"])).ok()["body"].as_str().unwrap().starts_with("7||"));
     for header in ["Authorization: x", "Host: evil", "X-Id: a\r\nHost: evil", "X-Id : 7", "X-Id: ü"] {
         with(json!([header])).refusal();
@@ -183,7 +208,9 @@ fn a_certificate_of_another_authority_is_refused() {
     let other = Scratch::new();
     certificates(&other.0);
     let url = format!("{}/api/hello.txt", nginx.https);
-    let answer = call("http_get", nginx.config(), json!({ "url": url })).env("SSL_CERT_FILE", other.path("ca.pem")).run();
+    let answer = call("http_get", nginx.config(), json!({ "url": url }))
+        .env("SSL_CERT_FILE", other.path("ca.pem"))
+        .run();
     answer.refusal();
     // The system's authorities know nothing of the test's either.
     call("http_get", nginx.config(), json!({ "url": url })).run().refusal();

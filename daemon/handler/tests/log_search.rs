@@ -43,7 +43,7 @@ fn rotated() -> Scratch {
     written(
         &scratch
             .write("app.log.2.gz", gzip("2026-01-01T00:00:00Z error one\n2026-01-01T00:00:01Z error two\n")),
-        "2026-01-01",
+        "2026-01-01T01:00:00Z",
     );
     scratch
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const CREDENTIAL: &str = "user = \"reader\"\npassword = \"canary-4711\"\n";
 
-const SETUP: &str = r"
+const SETUP: &str = r#"
 CREATE DATABASE app CHARACTER SET utf8mb4;
 CREATE USER reader@localhost IDENTIFIED BY 'canary-4711';
 CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'canary-4711';
@@ -23,14 +23,14 @@ USE app;
 CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(50), price DECIMAL(30,10), day DATE, at DATETIME(3), span TIME,
     data BLOB, big BIGINT UNSIGNED, ratio DOUBLE, part FLOAT, flags BIT(8), y YEAR, doc JSON, `order` INT);
 INSERT INTO t VALUES (1, 'grün ''quoted''', 12345678901234567890.0123456789, '2026-01-02', '2026-01-02 03:04:05.678',
-    '-26:03:04', x'ff0041', 18446744073709551615, 0.5, 0.1, b'101', 2026, '{""a"": [1]}', 7);
+    '-26:03:04', x'ff0041', 18446744073709551615, 0.5, 0.1, b'101', 2026, '{"a": [1]}', 7);
 INSERT INTO t (id) VALUES (2);
 CREATE TABLE numbers (n INT) SELECT seq AS n FROM seq_1_to_20000;
 CREATE TABLE wide (body LONGTEXT);
 INSERT INTO wide VALUES (REPEAT('x', 5000000)), ('short');
 CREATE SEQUENCE s;
 CREATE FUNCTION harmless() RETURNS INT DETERMINISTIC RETURN 1;
-";
+"#;
 
 struct Maria {
     server: Server,
@@ -67,8 +67,13 @@ fn start() -> Maria {
         format!("--secure-file-priv={root}/data"),
     ];
     must("chmod", &["a+r", &format!("{root}/server.key")]);
-    let mut program = vec!["mariadbd", "--no-defaults", &data, "--bind-address=127.0.0.1", "--skip-name-resolve"];
-    program.extend(["--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--plugin-load-add=auth_ed25519"]);
+    let mut program =
+        vec!["mariadbd", "--no-defaults", &data, "--bind-address=127.0.0.1", "--skip-name-resolve"];
+    program.extend([
+        "--innodb-buffer-pool-size=16M",
+        "--innodb-log-file-size=8M",
+        "--plugin-load-add=auth_ed25519",
+    ]);
     program.extend(options.iter().map(String::as_str));
     program.extend(&user);
     let mut server = Server::start(scratch, &program);
@@ -80,7 +85,12 @@ fn start() -> Maria {
 
 impl Maria {
     fn admin(&self, sql: &str) -> String {
-        must("mariadb", &["--no-defaults", "-uroot", "-N", &format!("--socket={}", self.socket), "-e", sql])
+        // Statements end at `//` where there is one: the body of a function holds semicolons.
+        let end = if sql.contains("//") { "--delimiter=//" } else { "--delimiter=;" };
+        must(
+            "mariadb",
+            &["--no-defaults", "-uroot", "-N", end, &format!("--socket={}", self.socket), "-e", sql],
+        )
     }
 
     fn call(&self, sql: &str, values: Value) -> Call {
@@ -109,23 +119,36 @@ fn rows_keep_their_types_and_values_are_bound() {
             {"base64": "/wBB"}, "18446744073709551615", 0.5, 0.1, {"base64": "BQ=="}, 2026, "{\"a\": [1]}", 7
         ])
     );
-    assert_eq!(answer["rows"][1][1..], vec![Value::Null; 13]);
-    let kinds: Vec<&str> = answer["columns"].as_array().unwrap().iter().map(|c| c["type"].as_str().unwrap()).collect();
+    assert_eq!(answer["rows"][1].as_array().unwrap()[1..], vec![Value::Null; 13]);
+    let kinds: Vec<&str> =
+        answer["columns"].as_array().unwrap().iter().map(|c| c["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
-        ["integer", "text", "decimal", "date", "datetime", "time", "binary", "integer", "float", "float", "bit", "year", "text", "integer"]
+        [
+            "integer", "text", "decimal", "date", "datetime", "time", "binary", "integer", "float", "float",
+            "bit", "year", "text", "integer"
+        ]
     );
     let bound = |sql: &str, values: Value| maria.call(sql, values).run();
     assert_eq!(bound("SELECT id FROM t WHERE name = ?", json!(["grün 'quoted'"])).ok()["rows"], json!([[1]]));
     assert_eq!(bound("SELECT id FROM t WHERE name = ?", json!(["' OR 1=1 -- "])).ok()["rows"], json!([]));
-    assert_eq!(bound("SELECT ?, ?, ?, ?", json!([-5, true, null, "x"])).ok()["rows"], json!([[-5, 1, null, "x"]]));
+    assert_eq!(
+        bound("SELECT ?, ?, ?, ?", json!([-5, true, null, "x"])).ok()["rows"],
+        json!([[-5, 1, null, "x"]])
+    );
     let many: Vec<i64> = (0..20).collect();
     let sql = format!("SELECT {}", vec!["?"; 20].join(", "));
     assert_eq!(bound(&sql, json!(many)).ok()["rows"], json!([many]));
     assert!(bound("SELECT ?", json!([])).refusal().contains("1 places for values, and 0"));
     assert_eq!(maria.query("SELECT `order` FROM t WHERE id = 1;").ok()["rows"], json!([[7]]));
     let database = json!({ "server": maria.socket, "database": "x;id" });
-    assert!(call("mysql_query", database, json!({ "sql": "SELECT 1" })).credential(CREDENTIAL).run().refusal().contains("denied"));
+    assert!(
+        call("mysql_query", database, json!({ "sql": "SELECT 1" }))
+            .credential(CREDENTIAL)
+            .run()
+            .refusal()
+            .contains("denied")
+    );
     for sql in [
         "SHOW TABLES",
         "SHOW FULL COLUMNS FROM t",
@@ -181,12 +204,13 @@ fn nothing_is_written_by_whatever_statement() {
     assert!(!std::path::Path::new(&file).exists());
     // A view hides a function that writes; the transaction does not let it.
     maria.admin(
-        "USE app; DELIMITER //
-        CREATE FUNCTION writes() RETURNS INT BEGIN INSERT INTO t (id) VALUES (77); RETURN 1; END//
-        DELIMITER ;
-        CREATE VIEW trap AS SELECT writes() AS w",
+        "CREATE FUNCTION app.writes() RETURNS INT BEGIN INSERT INTO app.t (id) VALUES (77); RETURN 1; END //
+        CREATE VIEW app.trap AS SELECT app.writes() AS w //",
     );
-    let reason = call("mysql_query", config, json!({ "sql": "SELECT * FROM trap" })).credential(writer).run().refusal();
+    let reason = call("mysql_query", config, json!({ "sql": "SELECT * FROM trap" }))
+        .credential(writer)
+        .run()
+        .refusal();
     assert!(reason.contains("READ ONLY"), "{reason}");
     assert_eq!(maria.admin("SELECT COUNT(*) FROM app.t").trim(), "2");
 }

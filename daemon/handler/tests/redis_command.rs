@@ -29,9 +29,31 @@ fn start(further: &[&str]) -> Redis {
         "user default on nopass ~* &* +@all\nuser reader on >canary-4711 ~app:* resetchannels -@all +get +mget +hget +hlen +ttl +type +exists +strlen +llen +scard +zcard +scan +info +select\n",
     );
     let mut program = vec![
-        "redis-server", "--bind", "127.0.0.1", "--port", &port_text, "--tls-port", &tls_text, "--unixsocket", &socket,
-        "--unixsocketperm", "777", "--dir", &dir, "--save", "", "--aclfile", &acl, "--tls-ca-cert-file", &ca,
-        "--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-auth-clients", "optional",
+        "redis-server",
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &port_text,
+        "--tls-port",
+        &tls_text,
+        "--unixsocket",
+        &socket,
+        "--unixsocketperm",
+        "777",
+        "--dir",
+        &dir,
+        "--save",
+        "",
+        "--aclfile",
+        &acl,
+        "--tls-ca-cert-file",
+        &ca,
+        "--tls-cert-file",
+        &cert,
+        "--tls-key-file",
+        &key,
+        "--tls-auth-clients",
+        "optional",
     ];
     program.extend(further);
     let mut server = Server::start(scratch, &program);
@@ -114,7 +136,10 @@ fn a_big_value_is_refused_before_it_is_read() {
         assert!(reason.contains("100000001 bytes"), "{reason}");
     }
     assert!(started.elapsed() < Duration::from_secs(5));
-    assert_eq!(value(command(&redis.socket, &["STRLEN", "app:big"]).credential(CREDENTIAL).run()), 100_000_001);
+    assert_eq!(
+        value(command(&redis.socket, &["STRLEN", "app:big"]).credential(CREDENTIAL).run()),
+        100_000_001
+    );
     let answer = call(
         "redis_command",
         json!({ "server": redis.socket, "max_bytes": "1000B" }),
@@ -138,12 +163,17 @@ fn logins_work_over_each_way_and_leave_no_secret_behind() {
         redis.server.scratch.path("client.pem"),
         redis.server.scratch.path("client.key")
     );
-    let run = |server: &str, credential: &str| command(server, &["GET", "app:a"]).credential(credential).run();
+    let run =
+        |server: &str, credential: &str| command(server, &["GET", "app:a"]).credential(credential).run();
     assert_eq!(value(run(&tcp, CREDENTIAL)), "x");
     assert_eq!(value(run(&tls, &ca)), "x");
     assert_eq!(value(run(&name, &inline)), "x");
     assert_eq!(value(run(&tls, &client)), "x");
-    assert_eq!(value(command(&tcp, &["GET", "app:a"]).run()), "x", "the default account needs no password here");
+    assert_eq!(
+        value(command(&tcp, &["GET", "app:a"]).run()),
+        "x",
+        "the default account needs no password here"
+    );
 
     let wrong = run(&tcp, "user = \"reader\"\npassword = \"canary-wrong\"\n");
     let not_toml = run(&tcp, "user = \"reader\"\npassword = canary-wrong\n");
@@ -175,9 +205,13 @@ fn a_database_by_number_is_chosen() {
     let redis = start(&[]);
     redis.admin(&["-n", "3", "SET", "app:a", "drei"]);
     let run = |db: u32| {
-        call("redis_command", json!({ "server": redis.socket, "db": db }), json!({ "command": ["GET", "app:a"] }))
-            .credential(CREDENTIAL)
-            .run()
+        call(
+            "redis_command",
+            json!({ "server": redis.socket, "db": db }),
+            json!({ "command": ["GET", "app:a"] }),
+        )
+        .credential(CREDENTIAL)
+        .run()
     };
     assert_eq!(value(run(3)), "drei");
     assert_eq!(value(run(0)), Value::Null);

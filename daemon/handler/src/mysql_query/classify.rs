@@ -8,9 +8,16 @@ use sqlparser::ast::{Query, SetExpr, Statement};
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer, Word};
+use std::thread;
 
 /// Expressions within each other.
 const RECURSION: usize = 64;
+/// Parentheses within each other: the parser's time can grow exponentially with them.
+const PARENTHESES: usize = 32;
+/// Words, numbers and signs of one statement.
+const TOKENS: usize = 10_000;
+/// Stack of the parser, bytes; only what is used of it costs memory.
+const STACK: usize = 256 << 20;
 
 /// Words that make a SELECT do more than read, wherever they stand outside of quotes.
 const WORDS: [(&str, &str); 8] = [
@@ -97,6 +104,7 @@ fn bare_word(token: &Token) -> Option<&str> {
 }
 
 fn check_tokens(tokens: &[Token]) -> Result<(), Failure> {
+    check_size(tokens)?;
     let is = |token: Option<&Token>, word: &str| {
         token.and_then(bare_word).is_some_and(|found| found.eq_ignore_ascii_case(word))
     };
@@ -130,7 +138,35 @@ fn check_tokens(tokens: &[Token]) -> Result<(), Failure> {
     Ok(())
 }
 
+fn check_size(tokens: &[Token]) -> Result<(), Failure> {
+    if tokens.len() > TOKENS {
+        return refuse(format!("sql: {} words and signs; at most {TOKENS}", tokens.len()));
+    }
+    let mut depth = 0_usize;
+    for token in tokens {
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > PARENTHESES {
+            return refuse(format!("sql: more than {PARENTHESES} parentheses within each other"));
+        }
+    }
+    Ok(())
+}
+
+/// Parses on a stack of its own size: not all recursion of the parser is counted by its limit, and an
+/// operator in front of an operator, or a chain of them, nests as deep as the statement is long.
 fn parsed(sql: &str) -> Result<(), Failure> {
+    let failed = || Failure::refused("sql: not understood");
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || parsed_here(sql));
+        parser.map_err(|_| failed())?.join().unwrap_or_else(|_| Err(failed()))
+    })
+}
+
+fn parsed_here(sql: &str) -> Result<(), Failure> {
     let statements = Parser::new(&MySqlDialect {})
         .with_recursion_limit(RECURSION)
         .try_with_sql(sql)
@@ -285,8 +321,17 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_bounded() {
-        let sql = format!("SELECT {}1{}", "(".repeat(20_000), ")".repeat(20_000));
-        assert!(check(&sql).is_err());
+    fn depth_and_length_are_bounded() {
+        for (open, close, count) in [("(", ")", 20_000), ("(", ")", 33), ("NOT ", "", 5000), ("- ", "", 5000)]
+        {
+            let sql = format!("SELECT {}1{}", open.repeat(count), close.repeat(count));
+            assert!(check(&sql).is_err(), "{open}");
+        }
+        for (part, count) in [("+1", 20_000), (" UNION SELECT 1", 5000), ("CASE WHEN ", 1000)] {
+            assert!(check(&format!("SELECT 1{}", part.repeat(count))).is_err(), "{part}");
+        }
+        assert!(check(&format!("SELECT 1{}", "+1".repeat(4000))).is_ok());
+        assert!(check(&format!("SELECT 1{}", " UNION SELECT 1".repeat(3000))).is_ok());
+        assert!(check(&format!("SELECT {}1{}", "(".repeat(20), ")".repeat(20))).is_ok());
     }
 }

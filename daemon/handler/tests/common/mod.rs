@@ -17,7 +17,7 @@ impl Scratch {
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("gloveport-handler-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("handler-test-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).unwrap();
         Self(path)
     }
