@@ -1,5 +1,7 @@
 //! `http_get` against a real nginx, with TLS, and against a server made to lie.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Answer, Scratch, Server, answers, call, certificates, free_port};

@@ -1,5 +1,7 @@
 //! `log_search` on real files: plain, gzip in all its states, and files made to cost much.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Answer, Scratch, call, must};

@@ -1,5 +1,7 @@
 //! `mysql_query` against a real MariaDB.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Answer, Call, Scratch, Server, answers, call, certificates, finish, free_port, must};

@@ -1,5 +1,7 @@
 //! `redis_command` against a real Redis.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Answer, Call, Scratch, Server, answers, call, certificates, free_port, must};
@@ -193,11 +195,29 @@ fn logins_work_over_each_way_and_leave_no_secret_behind() {
 
 #[test]
 fn a_redirect_of_a_cluster_is_told_and_not_followed() {
-    let redis = start(&["--cluster-enabled", "yes"]);
-    redis.admin(&["CLUSTER", "ADDSLOTS", "0"]);
-    redis.admin(&["CLUSTER", "SETSLOT", "15495", "NODE", redis.admin(&["CLUSTER", "MYID"]).trim()]);
-    // Slots of nobody: CLUSTERDOWN, told as it is.
-    assert!(command(&redis.socket, &["GET", "b"]).run().refusal().contains("CLUSTERDOWN"));
+    let cluster = |bus: u16| {
+        let bus = bus.to_string();
+        start(&["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no", "--cluster-port", &bus])
+    };
+    let (here_bus, there_bus) = (free_port(), free_port());
+    let (mut here, mut there) = (cluster(here_bus), cluster(there_bus));
+    // The slot of the key `app:a`.
+    there.admin(&["CLUSTER", "ADDSLOTS", there.admin(&["CLUSTER", "KEYSLOT", "app:a"]).trim()]);
+    here.admin(&["CLUSTER", "MEET", "127.0.0.1", &there.port.to_string(), &there_bus.to_string()]);
+    let ask = |redis: &Redis| command(&redis.socket, &["GET", "app:a"]).credential(CREDENTIAL).run();
+    let socket = here.socket.clone();
+    here.server
+        .wait_for("the cluster", || must("redis-cli", &["-s", &socket, "GET", "app:a"]).starts_with("MOVED"));
+    let reason = ask(&here).refusal();
+    assert!(
+        reason.contains(&format!("is at 127.0.0.1:{}, and redirects are not followed", there.port)),
+        "{reason}"
+    );
+    let socket = there.socket.clone();
+    there
+        .server
+        .wait_for("the cluster", || must("redis-cli", &["-s", &socket, "GET", "app:a"]).trim().is_empty());
+    assert_eq!(value(ask(&there)), Value::Null);
 }
 
 #[test]

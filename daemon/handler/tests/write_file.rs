@@ -1,5 +1,7 @@
 //! `write_file` on real files: what is kept, what is refused, and that nothing is ever half done.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Answer, Scratch, call, must};

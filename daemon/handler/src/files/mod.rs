@@ -5,7 +5,7 @@
 mod open;
 mod version;
 
-pub use open::{directory, failed, look, place_of, read_only, regular};
+pub use open::{directory, failed, look, never_waiting, place_of, regular};
 pub use version::{ABSENT, version};
 
 use crate::failure::{Failure, refuse};

@@ -59,7 +59,7 @@ pub fn regular(base: &Root, path: &str) -> Result<(File, Stat), Failure> {
     // Looked at first: opening some devices has effects of its own.
     let seen = look(base, path)?;
     check_regular(path, &seen)?;
-    let file = open(base, path, OFlags::RDONLY | read_only())?;
+    let file = open(base, path, OFlags::RDONLY | never_waiting())?;
     let stat = fstat(&file).map_err(|error| failed(path, error))?;
     check_regular(path, &stat)?;
     if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
@@ -69,7 +69,7 @@ pub fn regular(base: &Root, path: &str) -> Result<(File, Stat), Failure> {
 }
 
 /// Flags with which an open neither waits (for a writer of a FIFO, for a lease) nor takes a terminal.
-pub fn read_only() -> OFlags {
+pub fn never_waiting() -> OFlags {
     OFlags::NONBLOCK | OFlags::NOCTTY
 }
 

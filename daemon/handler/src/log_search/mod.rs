@@ -12,7 +12,7 @@ mod source;
 use crate::answer::{Answer, json_length};
 use crate::call::Call;
 use crate::failure::{Failure, refuse};
-use crate::files::{self, Roots};
+use crate::files::Roots;
 use crate::stamp::{self, of_caller};
 use candidates::Candidate;
 use search::{Found, Wanted};
@@ -246,9 +246,4 @@ impl Report {
             "matches": self.matches,
         }))
     }
-}
-
-/// Whether a path can be a candidate at all; shared by the walk and its tests.
-fn regular(file: &Candidate<'_>) -> Result<std::fs::File, Failure> {
-    files::regular(file.root, &file.path).map(|(file, _)| file)
 }

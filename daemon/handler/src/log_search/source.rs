@@ -4,6 +4,7 @@
 
 use super::candidates::Candidate;
 use crate::failure::{Failure, refuse};
+use crate::files;
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -38,7 +39,7 @@ pub struct Opened {
 /// It is not a regular file any more, may not be read, or is compressed otherwise.
 pub fn open(file: &Candidate<'_>, budget: u64, from_end: bool) -> Result<Opened, Failure> {
     let failed = |error| Failure::system(&file.path, error);
-    let mut inner = super::regular(file)?;
+    let (mut inner, _) = files::regular(file.root, &file.path)?;
     let mut magic = [0; 6];
     let length = read_start(&mut inner, &mut magic).map_err(failed)?;
     let magic = magic.get(..length).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! The place that is written: its directory by descriptor, its name, and what is there now.
 
 use crate::failure::{Failure, refuse};
-use crate::files::{Root, place_of, read_only};
+use crate::files::{Root, never_waiting, place_of};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fchmod, fstat, fsync, openat, openat2, statat,
@@ -76,7 +76,7 @@ impl<'p> Target<'p> {
             Err(error) => return Err(self.failed(error)),
         };
         self.check(&seen)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | read_only();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | never_waiting();
         let (file, stat) = match openat(&self.directory, self.name, flags, Mode::empty()) {
             Ok(file) => {
                 let stat = fstat(&file).map_err(|error| self.failed(error))?;
@@ -115,7 +115,7 @@ impl<'p> Target<'p> {
 
     /// Writes at the end of what is there, in place: a program that has it open goes on with the same file.
     pub fn append(&self, old: &Existing, content: &[u8], mode: Option<u32>) -> Result<(), Failure> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | read_only();
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | never_waiting();
         let file =
             openat(&self.directory, self.name, flags, Mode::empty()).map_err(|error| self.failed(error))?;
         let stat = fstat(&file).map_err(|error| self.failed(error))?;

@@ -1,5 +1,6 @@
 //! A launcher that prepares descriptors as the helper does, and real servers that end with the test.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use serde_json::{Value, json};
