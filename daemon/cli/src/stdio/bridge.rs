@@ -3,14 +3,15 @@
 
 use super::framing::Output;
 use super::message::{INTERNAL, INVALID, Message, Refusal};
+use super::{Service, locked};
 use crate::failure::Failure;
 use crate::http::{self, Answer, sse};
 use crate::mcp::{Daemon, header_value};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Requests at once. The daemon has a bound of its own; this one bounds our threads.
@@ -56,33 +57,13 @@ struct Reply {
     method: Option<String>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Bridge {
-    /// A bridge to that daemon.
-    pub fn new(daemon: Daemon) -> Self {
-        Self {
-            daemon,
-            output: Output::default(),
-            session: Mutex::default(),
-            requests: Mutex::default(),
-            one_less: Condvar::new(),
-        }
-    }
-
-    /// Where answers go.
-    pub fn output(&self) -> &Output {
+/// Requests run at once, each in a thread; what the client says about its session keeps its order.
+impl Service for Bridge {
+    fn output(&self) -> &Output {
         &self.output
     }
 
-    /// Passes one message on. Requests run at once, each in a thread; what the client says about its session
-    /// keeps its order.
-    ///
-    /// # Errors
-    /// The client has gone away.
-    pub fn take(self: &Arc<Self>, bytes: Vec<u8>) -> io::Result<()> {
+    fn take(self: &Arc<Self>, bytes: Vec<u8>) -> io::Result<()> {
         let message = match Message::parse(&bytes) {
             Ok(message) => message,
             Err((code, text)) => return self.refuse(&Value::Null, code, text),
@@ -114,6 +95,39 @@ impl Bridge {
         Ok(())
     }
 
+    fn finish(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        let mut requests = locked(&self.requests);
+        while requests.values().any(|request| !request.is_endless) {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
+            requests = self.one_less.wait_timeout(requests, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        for request in requests.values_mut() {
+            request.is_cancelled = true;
+            if let Some(stream) = &request.stream {
+                stream.close();
+            }
+        }
+        drop(requests);
+        if locked(&self.session).id.is_some() {
+            // The daemon would forget it by itself, later.
+            let _ = self.send("DELETE", &[], None, b"");
+        }
+    }
+}
+
+impl Bridge {
+    /// A bridge to that daemon.
+    pub fn new(daemon: Daemon) -> Self {
+        Self {
+            daemon,
+            output: Output::default(),
+            session: Mutex::default(),
+            requests: Mutex::default(),
+            one_less: Condvar::new(),
+        }
+    }
+
     /// Notes that a request is under way.
     fn admit(&self, key: &str, is_endless: bool) -> Result<(), Refusal> {
         let mut requests = locked(&self.requests);
@@ -143,13 +157,8 @@ impl Bridge {
         }
     }
 
-    /// Answers with an error.
-    ///
-    /// # Errors
-    /// The client has gone away.
-    pub fn refuse(&self, id: &Value, code: i64, text: &str) -> io::Result<()> {
-        let reply = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}});
-        self.output.send(reply.to_string().as_bytes())
+    fn refuse(&self, id: &Value, code: i64, text: &str) -> io::Result<()> {
+        self.output.refuse(id, code, text)
     }
 
     /// Ends a request by closing its connection: the daemon ends the run and no answer comes any more.
@@ -159,27 +168,6 @@ impl Bridge {
             if let Some(stream) = &request.stream {
                 stream.close();
             }
-        }
-    }
-
-    /// Lets requests that are nearly done end within `grace`, ends the others, and the session.
-    pub fn finish(&self, grace: Duration) {
-        let deadline = Instant::now() + grace;
-        let mut requests = locked(&self.requests);
-        while requests.values().any(|request| !request.is_endless) {
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
-            requests = self.one_less.wait_timeout(requests, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        for request in requests.values_mut() {
-            request.is_cancelled = true;
-            if let Some(stream) = &request.stream {
-                stream.close();
-            }
-        }
-        drop(requests);
-        if locked(&self.session).id.is_some() {
-            // The daemon would forget it by itself, later.
-            let _ = self.send("DELETE", &[], None, b"");
         }
     }
 

@@ -2,6 +2,7 @@
 //! How messages stand on stdin and stdout: one on a line, as the protocol says, or behind a
 //! `Content-Length` header, as some clients write them. The first message decides; answers go in kind.
 
+use serde_json::{Value, json};
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -140,6 +141,15 @@ impl Output {
         let mut stdout = io::stdout().lock();
         stdout.write_all(&framed)?;
         stdout.flush()
+    }
+
+    /// Answers with an error.
+    ///
+    /// # Errors
+    /// The client has gone away.
+    pub fn refuse(&self, id: &Value, code: i64, text: &str) -> io::Result<()> {
+        let reply = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}});
+        self.send(reply.to_string().as_bytes())
     }
 }
 
