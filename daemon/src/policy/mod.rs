@@ -102,11 +102,20 @@ impl Policy {
         let stamp = Stamp::of(path);
         let mut state = self.state();
         if stamp != state.tokens_stamp {
-            let tokens = files::tokens(path).unwrap_or_else(|problem| {
-                log::write(Level::Error, format_args!("{problem}. Until then no token is accepted"));
-                Tokens::default()
-            });
-            state.tokens_stamp = stamp;
+            let tokens = match files::tokens(path) {
+                Ok(tokens) => {
+                    state.tokens_stamp = stamp;
+                    tokens
+                }
+                // Tried again with the next call: it may only have been a lack of descriptors.
+                Err(problem) => {
+                    state.tokens_stamp = None;
+                    if state.snapshot.tokens != Tokens::default() {
+                        log::write(Level::Error, format_args!("{problem}. Until then no token is accepted"));
+                    }
+                    Tokens::default()
+                }
+            };
             if tokens != state.snapshot.tokens {
                 let next = Snapshot { tokens, ..Snapshot::clone(&state.snapshot) };
                 self.publish(&mut state, next);
@@ -139,8 +148,15 @@ impl Policy {
             && next.unsupported == old.unsupported
             && next.layers == old.layers;
         if !same {
-            if let (Err(problem), false) = (&next.catalog, same_catalog) {
-                log::write(Level::Warning, format_args!("no catalogue: {problem}"));
+            match &next.catalog {
+                _ if same_catalog => {}
+                Ok(catalog) => {
+                    log::write(
+                        Level::Info,
+                        format_args!("a catalogue of {} actions is in force", catalog.actions.len()),
+                    );
+                }
+                Err(problem) => log::write(Level::Warning, format_args!("no catalogue: {problem}")),
             }
             // The tokens may have changed while the helper was asked.
             let next = Snapshot { tokens: old.tokens.clone(), ..next };
@@ -230,5 +246,41 @@ fn same_catalog(a: &Result<Arc<Catalog>, String>, b: &Result<Arc<Catalog>, Strin
         (Ok(a), Ok(b)) => Arc::ptr_eq(a, b),
         (Err(a), Err(b)) => a == b,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const TOKEN: &str = r#"{"tokens": [{"name": "a", "id": "1", "via": ["header"],
+        "sha256": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "scope": {"allow": ["*"], "max_risk": "read"}}], "local_users": []}"#;
+
+    #[test]
+    fn a_token_counts_from_the_moment_it_is_written_to_the_moment_it_is_gone() {
+        let dir = std::env::temp_dir().join(format!("gloveport-policy-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("directory");
+        let paths = Paths::for_state(&dir);
+        let policy = Policy::new(paths.clone(), Peer::Root);
+        let count = || policy.snapshot().tokens.tokens.len();
+        let replace = |text: &str| {
+            fs::write(dir.join("new"), text).expect("write");
+            fs::rename(dir.join("new"), &paths.tokens).expect("rename");
+        };
+        assert_eq!((count(), Policy::has_tokens(&paths)), (0, Ok(false)));
+        replace(TOKEN);
+        assert_eq!((count(), Policy::has_tokens(&paths)), (1, Ok(true)));
+        let generation = policy.snapshot().generation;
+        replace(&TOKEN.replace("\"id\"", "\"idd\""));
+        assert_eq!(count(), 0, "a file that cannot be understood permits nothing");
+        assert!(Policy::has_tokens(&paths).expect_err("broken").contains("tokens.json"));
+        replace(TOKEN);
+        assert_eq!(count(), 1);
+        fs::remove_file(&paths.tokens).expect("remove");
+        assert_eq!(count(), 0);
+        assert_eq!(policy.snapshot().generation, generation + 3);
+        fs::remove_dir_all(&dir).expect("clean up");
     }
 }

@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -23,6 +23,9 @@ use tower::ServiceExt;
 /// Pause after a failed accept. When descriptors run out the connection stays in the queue and the next
 /// attempt fails at once, so without a pause this would spin.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often the same trouble is worth a log line.
+const COMPLAINT: Duration = Duration::from_secs(60);
 
 /// Accepts on any number of listeners. Cheap to clone.
 #[derive(Clone)]
@@ -59,9 +62,12 @@ impl Acceptor {
 
     /// Accepts TCP clients for ever.
     pub async fn tcp(self, listener: TcpListener) {
+        let mut complained = None;
         loop {
             let Some(place) = self.place().await else { return };
-            let Some((stream, address)) = self.next(listener.accept()).await else { continue };
+            let Some((stream, address)) = self.next(listener.accept(), &mut complained).await else {
+                continue;
+            };
             // Replies are small and whole: nothing is gained by waiting for more.
             let _ = stream.set_nodelay(true);
             self.spawn(stream, Peer::Tcp(address), place);
@@ -70,9 +76,10 @@ impl Acceptor {
 
     /// Accepts local users for ever, but nobody that an action runs as: a program must not call in turn.
     pub async fn local(self, listener: UnixListener) {
+        let mut complained = None;
         loop {
             let Some(place) = self.place().await else { return };
-            let Some((stream, _)) = self.next(listener.accept()).await else { continue };
+            let Some((stream, _)) = self.next(listener.accept(), &mut complained).await else { continue };
             let Ok(uid) = stream.peer_cred().map(|cred| cred.uid()) else { continue };
             if self.policy.snapshot().run_as.contains(&uid) {
                 log::write(
@@ -99,7 +106,11 @@ impl Acceptor {
         }
     }
 
-    async fn next<T>(&self, accepted: impl Future<Output = io::Result<T>>) -> Option<T> {
+    async fn next<T>(
+        &self,
+        accepted: impl Future<Output = io::Result<T>>,
+        complained: &mut Option<Instant>,
+    ) -> Option<T> {
         let accepted = tokio::select! {
             () = self.closed() => return None,
             accepted = accepted => accepted,
@@ -107,7 +118,10 @@ impl Acceptor {
         match accepted {
             Ok(connection) => Some(connection),
             Err(error) => {
-                log::write(Level::Warning, format_args!("a connection could not be accepted: {error}"));
+                if complained.is_none_or(|last| last.elapsed() > COMPLAINT) {
+                    *complained = Some(Instant::now());
+                    log::write(Level::Warning, format_args!("a connection could not be accepted: {error}"));
+                }
                 tokio::time::sleep(PAUSE).await;
                 None
             }
