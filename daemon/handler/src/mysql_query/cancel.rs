@@ -5,7 +5,8 @@ use super::login::Login;
 use crate::failure::Failure;
 use crate::net::CONNECT;
 use signal_hook::consts::SIGTERM;
-use signal_hook::iterator::Signals;
+use signal_hook::low_level::pipe;
+use std::io::Read;
 use std::sync::Arc;
 use std::thread;
 
@@ -17,12 +18,14 @@ const TERMINATED: i32 = 128 + SIGTERM;
 pub fn on_termination(mut login: Login, thread: u32) -> Result<Arc<Login>, Failure> {
     login.patience = login.patience.max(CONNECT);
     let login = Arc::new(login);
-    let mut signals = Signals::new([SIGTERM]).map_err(|error| Failure::system("SIGTERM", error))?;
+    // A pipe and not a pair of sockets: a run that reaches its server by TCP may have no Unix sockets.
+    let (mut arrived, signal) = std::io::pipe().map_err(|error| Failure::system("a pipe", error))?;
+    pipe::register(SIGTERM, signal).map_err(|error| Failure::system("SIGTERM", error))?;
     let again = Arc::clone(&login);
     thread::Builder::new()
         .name("cancel".to_owned())
         .spawn(move || {
-            if signals.forever().next().is_some() {
+            if arrived.read_exact(&mut [0]).is_ok() {
                 let killed = again
                     .connect()
                     .map(|mut connection| connection.command(&format!("KILL QUERY {thread}")).is_ok());

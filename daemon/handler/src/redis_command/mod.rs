@@ -77,8 +77,8 @@ fn explained(text: &str) -> String {
         (Some(kind @ ("MOVED" | "ASK")), Some(slot), Some(place)) => format!(
             "{kind}: slot {slot} of this cluster is at {place}, and redirects are not followed: an action with that server reaches it"
         ),
-        (Some("NOAUTH"), ..) => format!("{text}: the action names no credential, or one without a password"),
-        (Some("NOPERM"), ..) => format!("{text}: the account's ACL does not allow this command or key"),
+        (Some("NOAUTH"), ..) => format!("{text} (the action names no credential, or one without a password)"),
+        (Some("NOPERM"), ..) => format!("{text} (the account's ACL does not allow this command or key)"),
         _ => format!("the server answered: {text}"),
     }
 }
