@@ -3,10 +3,11 @@
 
 use crate::args::Options;
 use crate::cgroup::Cgroups;
-use crate::sandbox::{places, promises};
+use crate::sandbox::places;
 use crate::sys::execute::GuardPage;
 use crate::sys::kernel;
 use gloveport_contract::packet::Layer;
+use gloveport_contract::promises;
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs;
 use std::path::{Path, PathBuf};

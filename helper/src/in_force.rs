@@ -3,10 +3,9 @@
 
 use crate::host::Host;
 use crate::load::Loaded;
-use crate::sandbox::promises::{Ground, Verdict, judge};
 use crate::sandbox::seccomp::{self, FilterKey, Filters};
 use crate::users::{Users, number};
-use gloveport_contract::catalog::{Action, Builtin, Catalog, Risk, Sandbox, is_root_group};
+use gloveport_contract::catalog::{Action, Catalog, Risk, Sandbox, is_root_group};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -42,8 +41,6 @@ pub struct InForce {
     pub signer: String,
     users: Users,
     filters: BTreeMap<FilterKey, Filters>,
-    /// How many actions run as a uid.
-    sharing: BTreeMap<u32, usize>,
     daemon: (u32, u32),
     same_user: bool,
 }
@@ -66,15 +63,11 @@ impl InForce {
             signer: loaded.signer,
             users,
             filters: BTreeMap::new(),
-            sharing: BTreeMap::new(),
             daemon,
             same_user,
         };
         for action in &this.catalog.actions {
-            if let Some(account) = this.users.account(action.run_as()) {
-                *this.sharing.entry(account.uid).or_default() += 1;
-            }
-            for sandbox in sandboxes(action) {
+            for sandbox in action.sandboxes() {
                 if let Entry::Vacant(vacant) = this.filters.entry(filter_key(action, &sandbox)) {
                     let filters =
                         seccomp::build(vacant.key(), host.landlock_abi, host.page).map_err(|error| {
@@ -143,7 +136,7 @@ impl InForce {
                 identity.name
             ));
         }
-        let has_unix = sandboxes(action).iter().any(|sandbox| sandbox.network.has_unix());
+        let has_unix = action.sandboxes().iter().any(|sandbox| sandbox.network.has_unix());
         if !has_unix || (action.risk == Risk::Dangerous && action.host_root) {
             return Ok(());
         }
@@ -160,27 +153,6 @@ impl InForce {
              `risk: dangerous` and `host_root: true`"
         ))
     }
-
-    /// Which promises are kept for one sandbox of an action that runs as this uid.
-    pub fn promises(&self, host: &Host, sandbox: &Sandbox, uid: u32) -> Verdict {
-        let alone = self.sharing.get(&uid).copied().unwrap_or_default() <= 1;
-        judge(sandbox, Ground { abi: host.landlock_abi, guard_page: host.page_is_lowest, alone })
-    }
-}
-
-/// All sandboxes that an action may use.
-pub fn sandboxes(action: &Action) -> Vec<Sandbox> {
-    let steps = action.steps.iter().flatten().filter_map(|step| step.sandbox.clone());
-    let rules = action
-        .builtin_config
-        .iter()
-        .flat_map(|config| config.rules())
-        .filter_map(|rule| rule.sandbox.clone());
-    let own = match action.builtin {
-        Some(builtin) if builtin != Builtin::Command => builtin.sandbox(action.builtin_config.as_ref()),
-        _ => action.sandbox.clone(),
-    };
-    std::iter::once(own).chain(steps).chain(rules).collect()
 }
 
 fn filter_key(action: &Action, sandbox: &Sandbox) -> FilterKey {

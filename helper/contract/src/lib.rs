@@ -12,6 +12,7 @@ pub mod limits;
 pub mod named;
 pub mod packet;
 pub mod plan;
+pub mod promises;
 pub mod token;
 pub mod units;
 pub mod url;

@@ -11,7 +11,7 @@ pub use stage::{Failure, Stage};
 
 use crate::in_force::Identity;
 use crate::rlimit::{self, Rlimits};
-use crate::sandbox::seccomp::Filters;
+use crate::sandbox::seccomp::{self, Filters};
 use crate::sys::execute::{GuardPage, execute};
 use crate::sys::{descriptors, kernel, process};
 use gloveport_contract::plan::{PlannedDirectory, PlannedPath};
@@ -59,6 +59,8 @@ pub struct Child<'a> {
     pub identity: Option<&'a Identity>,
     /// Capabilities left in the bounding set.
     pub bounding: Vec<u8>,
+    /// Whether the filter keeps its signals in, because Landlock does not.
+    pub own_signals_only: bool,
     /// Resource limits, without RLIMIT_NOFILE.
     pub rlimits: Rlimits,
     /// RLIMIT_NOFILE, and the descriptor of the executable.
@@ -182,6 +184,11 @@ impl Child<'_> {
     /// Last of all: after it only exec, the report and the end are needed.
     fn filter(&self) -> io::Result<()> {
         SigSet::empty().thread_set_mask()?;
+        if self.own_signals_only {
+            // Made here and not ahead: it names this process.
+            let own = seccomp::own_signals(Pid::this()).map_err(io::Error::other)?;
+            seccompiler::apply_filter(&own).map_err(|_| io::Error::last_os_error())?;
+        }
         for program in [&self.filters.absent, &self.filters.allowed] {
             seccompiler::apply_filter(program).map_err(|_| io::Error::last_os_error())?;
         }

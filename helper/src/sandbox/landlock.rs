@@ -4,7 +4,7 @@
 //! Best effort is not for us: a right that silently is not handled is a promise that silently is not kept.
 
 use super::network;
-use gloveport_contract::catalog::{Network, NetworkClass};
+use gloveport_contract::catalog::Network;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
@@ -90,11 +90,6 @@ pub fn build(abi: u32, places: &[Place], network: &Network) -> Result<Option<Own
     Ok(ruleset.into())
 }
 
-/// Whether sockets are reached by path.
-pub fn reaches_sockets(network: &Network) -> bool {
-    network::has(network, &NetworkClass::Unix)
-}
-
 fn named(abi: u32) -> ABI {
     match abi {
         0 => ABI::Unsupported,
@@ -123,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_newer_kernel_is_asked_for_the_newest_rights_we_know() {
-        assert_eq!(named(super::super::promises::NEWEST_ABI), ABI::V9);
+        assert_eq!(named(gloveport_contract::promises::NEWEST_ABI), ABI::V9);
         assert_eq!(named(12), ABI::V9);
     }
 }

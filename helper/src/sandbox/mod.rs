@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! What a signed sandbox means on this host: which paths, sockets and calls, and which promises are kept.
+//! What a signed sandbox means on this host: which paths, sockets and calls.
 
 mod calls;
 mod elf;
@@ -7,6 +7,5 @@ pub mod landlock;
 pub mod network;
 pub mod places;
 pub mod program;
-pub mod promises;
 pub mod resolve;
 pub mod seccomp;

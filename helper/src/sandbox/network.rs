@@ -5,22 +5,10 @@ use super::seccomp::{Rules, all_of, dword, masked};
 use gloveport_contract::catalog::{Network, NetworkClass};
 use seccompiler::{BackendError, SeccompCmpOp, SeccompRule};
 
-/// The declared classes; none for `none`.
-pub fn classes(network: &Network) -> &[NetworkClass] {
-    match network {
-        Network::Classes(classes) => classes,
-        Network::None | Network::Namespace => &[],
-    }
-}
-
-/// Whether a class is declared.
-pub fn has(network: &Network, wanted: &NetworkClass) -> bool {
-    classes(network).contains(wanted)
-}
-
 /// TCP ports that may be connected to.
 pub fn connect_ports(network: &Network) -> Vec<u16> {
-    let mut ports: Vec<u16> = classes(network)
+    let mut ports: Vec<u16> = network
+        .classes()
         .iter()
         .flat_map(|class| match class {
             NetworkClass::Connect(ports) => ports.clone(),
@@ -35,7 +23,8 @@ pub fn connect_ports(network: &Network) -> Vec<u16> {
 
 /// TCP ports that may be bound.
 pub fn bind_ports(network: &Network) -> Vec<u16> {
-    classes(network)
+    network
+        .classes()
         .iter()
         .flat_map(|class| if let NetworkClass::Bind(ports) = class { ports.clone() } else { Vec::new() })
         .collect()
@@ -53,13 +42,16 @@ pub fn name(class: &NetworkClass) -> &'static str {
     }
 }
 
-/// The words for a result: `none`, or `dns (UDP to any host), connect:443`.
-pub fn describe(network: &Network) -> String {
+/// The words for a result on a kernel of this Landlock ABI: `none`, or `dns (UDP to any host and port),
+/// connect:443`.
+pub fn describe(network: &Network, abi: u32) -> String {
     let ports = |ports: &[u16]| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(",");
-    let words: Vec<String> = classes(network)
+    let words: Vec<String> = network
+        .classes()
         .iter()
         .map(|class| match class {
             NetworkClass::Netlink | NetworkClass::Unix => name(class).to_owned(),
+            NetworkClass::Dns if !dns_has_tcp(abi) => "dns (UDP to any host and port, no TCP)".to_owned(),
             NetworkClass::Dns | NetworkClass::Icmp => format!("{} (UDP to any host and port)", name(class)),
             NetworkClass::Connect(list) | NetworkClass::Bind(list) => {
                 format!("{}:{}", name(class), ports(list))
@@ -67,6 +59,11 @@ pub fn describe(network: &Network) -> String {
         })
         .collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+/// Without port rules (Landlock ABI 4) TCP could go anywhere, so names are resolved by UDP alone.
+fn dns_has_tcp(abi: u32) -> bool {
+    abi >= 4
 }
 
 /// A kind of socket: family, type and protocol, as socket(2) takes them.
@@ -119,7 +116,7 @@ const USE: [libc::c_long; 8] = [
 /// # Errors
 /// A rule that seccompiler does not take.
 pub fn allow(network: &Network, abi: u32, rules: &mut Rules) -> Result<(), BackendError> {
-    let declared = classes(network);
+    let declared = network.classes();
     if declared.is_empty() {
         return Ok(());
     }
@@ -130,8 +127,7 @@ pub fn allow(network: &Network, abi: u32, rules: &mut Rules) -> Result<(), Backe
             NetworkClass::Unix => sockets.extend(LOCAL),
             NetworkClass::Dns => {
                 sockets.extend(UDP);
-                // Without port rules (Landlock ABI 4) TCP could go anywhere, so there is none.
-                if abi >= 4 {
+                if dns_has_tcp(abi) {
                     sockets.extend(TCP);
                 }
             }
@@ -148,7 +144,7 @@ pub fn allow(network: &Network, abi: u32, rules: &mut Rules) -> Result<(), Backe
     for socket in sockets {
         rules.when(libc::SYS_socket, this_socket(socket)?);
     }
-    if has(network, &NetworkClass::Unix) {
+    if network.has_unix() {
         for socket in LOCAL {
             rules.when(libc::SYS_socketpair, this_socket(socket)?);
         }
@@ -191,7 +187,8 @@ mod tests {
     fn dns_reaches_port_53_by_tcp_and_says_what_udp_reaches() {
         let network = Network::Classes(vec![NetworkClass::Dns, NetworkClass::Connect(vec![443, 53, 80])]);
         assert_eq!(connect_ports(&network), [53, 80, 443]);
-        assert_eq!(describe(&network), "dns (UDP to any host and port), connect:443,53,80");
-        assert_eq!(describe(&Network::None), "none");
+        assert_eq!(describe(&network, 7), "dns (UDP to any host and port), connect:443,53,80");
+        assert_eq!(describe(&network, 3), "dns (UDP to any host and port, no TCP), connect:443,53,80");
+        assert_eq!(describe(&Network::None, 7), "none");
     }
 }

@@ -1,8 +1,7 @@
 #![forbid(unsafe_code)]
 //! Which paths a program gets: the base, what the sandbox declares, the program itself.
 
-use super::landlock::{Grant, Place, reaches_sockets};
-use super::network;
+use super::landlock::{Grant, Place};
 use super::program::Program;
 use super::resolve;
 use gloveport_contract::catalog::{Base, ListScope, NetworkClass, Sandbox};
@@ -107,10 +106,10 @@ pub fn base(sandbox: &Sandbox, uid: u32, libraries: &[PathBuf]) -> Vec<Place> {
     if system {
         read(SYSTEM);
     }
-    if network::has(&sandbox.network, &NetworkClass::Dns) {
+    if sandbox.network.classes().contains(&NetworkClass::Dns) {
         read(RESOLVER);
     }
-    if reaches_sockets(&sandbox.network) {
+    if sandbox.network.has_unix() {
         read(SYSTEM_SOCKETS);
         wanted.push((Path::new("/"), Grant::Resolve));
     }

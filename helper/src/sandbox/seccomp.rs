@@ -10,6 +10,7 @@ use super::calls;
 use super::network;
 use crate::sys::execute::GuardPage;
 use gloveport_contract::catalog::{Network, SyscallGroup};
+use nix::unistd::Pid;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -101,6 +102,37 @@ pub fn build(key: &FilterKey, abi: u32, page: GuardPage) -> Result<Filters, Back
     let allowed = SeccompFilter::new(rules(key, abi, page)?.into_map(), eperm, SeccompAction::Allow, arch)?;
     Ok(Filters { absent: absent.try_into()?, allowed: allowed.try_into()? })
 }
+
+/// A filter for kernels whose Landlock does not hold signals (below ABI 6): this process may signal itself,
+/// so that it can abort, and its process group, which is in the run's own session. A child that it forks has
+/// another number: it can signal its group, and abort by libc's last resort, an illegal instruction.
+///
+/// # Errors
+/// What seccompiler does not take.
+pub fn own_signals(own: Pid) -> Result<BpfProgram, BackendError> {
+    /// Signals that come with input on a descriptor go to whomever these name. (FIOSETOWN, SIOCSPGRP.)
+    const OWNER_OF_SOCKET: [u32; 2] = [0x8901, 0x8902];
+    let own = own.as_raw() as u32;
+    let stranger = || dword(0, SeccompCmpOp::Ne, own);
+    let mut refused = Rules::default();
+    refused.when(libc::SYS_kill, all_of([stranger()?, dword(0, SeccompCmpOp::Ne, 0)?])?);
+    for call in [libc::SYS_tgkill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo] {
+        refused.when(call, all_of([stranger()?])?);
+    }
+    refused.always(libc::SYS_pidfd_send_signal);
+    for command in [libc::F_SETOWN, F_SETOWN_EX] {
+        refused.when(libc::SYS_fcntl, all_of([dword(1, SeccompCmpOp::Eq, command as u32)?])?);
+    }
+    for request in OWNER_OF_SOCKET {
+        refused.when(libc::SYS_ioctl, all_of([dword(1, SeccompCmpOp::Eq, request)?])?);
+    }
+    let eperm = SeccompAction::Errno(libc::EPERM as u32);
+    let arch = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(refused.into_map(), SeccompAction::Allow, eperm, arch)?.try_into()
+}
+
+/// The command of fcntl(2), which the libc crate lacks.
+const F_SETOWN_EX: libc::c_int = 15;
 
 /// Calls that are answered with ENOSYS. clone3's flags are behind a pointer; EPERM would break threads in
 /// Python, ENOSYS makes libraries use clone. openat2 could truncate below ABI 3, with its flags behind a

@@ -170,6 +170,7 @@ impl<'a> Launch<'a> {
                 page: host.page,
                 identity,
                 bounding: prepared.bounding,
+                own_signals_only: prepared.own_signals_only,
                 rlimits: Rlimits::of(&self.action.limits, host.quarter, limits_memory),
                 open_files: executable_number(self.action),
                 cwd: &self.plan.cwd,

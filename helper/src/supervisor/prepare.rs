@@ -3,14 +3,15 @@
 
 use super::Refusal;
 use crate::host::Host;
-use crate::in_force::{Identity, InForce, sandboxes};
+use crate::in_force::{Identity, InForce};
 use crate::sandbox::landlock::{self, Place};
 use crate::sandbox::program::{self, Executor, Program, ProgramError};
 use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{network, places};
-use gloveport_contract::catalog::{Action, ArgvItem, Builtin, NetworkClass, Promise, Sandbox};
+use gloveport_contract::catalog::{Action, ArgvItem, Builtin, Promise, Sandbox};
 use gloveport_contract::packet::{Enforcement, RefusalCode};
 use gloveport_contract::plan::{PlannedStep, StepKind};
+use gloveport_contract::promises::{self, Ground};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -24,6 +25,8 @@ pub struct Prepared<'a> {
     pub filters: &'a Filters,
     /// Capabilities left in the bounding set.
     pub bounding: Vec<u8>,
+    /// Whether the filter keeps its signals in, because Landlock does not.
+    pub own_signals_only: bool,
 }
 
 /// What a sandbox declares, found on the host.
@@ -95,7 +98,7 @@ impl<'a> Preparing<'a> {
             }
             lack => Refusal { code: RefusalCode::Unsupported, detail: lack.to_string() },
         })?;
-        describe(enforcement, sandbox, &met);
+        describe(enforcement, sandbox, self.host.landlock_abi, &met);
         self.confine(action, sandbox, identity, program, met.places)
     }
 
@@ -122,7 +125,13 @@ impl<'a> Preparing<'a> {
             .in_force
             .filters(action, sandbox)
             .ok_or_else(|| internal("the action has no filter for this sandbox".into()))?;
-        Ok(Prepared { program, ruleset, filters, bounding: bounding(sandbox)? })
+        Ok(Prepared {
+            program,
+            ruleset,
+            filters,
+            bounding: bounding(sandbox)?,
+            own_signals_only: promises::own_signals_only(sandbox, self.host.landlock_abi),
+        })
     }
 
     /// Whether this host can run an action at all: `Ok`, or what is missing. The programs of
@@ -132,7 +141,7 @@ impl<'a> Preparing<'a> {
     /// The first thing that is missing.
     pub fn supports(&self, action: &Action) -> Result<(), String> {
         let identity = self.in_force.identity(action)?;
-        let own = sandboxes(action);
+        let own = action.sandboxes();
         let Some(sandbox) = own.first() else {
             return Ok(());
         };
@@ -180,11 +189,12 @@ impl<'a> Preparing<'a> {
 
     /// Promises and declared paths of one sandbox.
     fn meet(&self, sandbox: &Sandbox, identity: &Identity) -> Result<Met, Lack> {
-        if self.same_user && network::has(&sandbox.network, &NetworkClass::Unix) {
+        if self.same_user && sandbox.network.has_unix() {
             let why = "`network: [unix]` under --same-user would reach the helper itself";
             return Err(Lack::Other(why.into()));
         }
-        let verdict = self.in_force.promises(self.host, sandbox, identity.uid);
+        let ground = Ground { abi: self.host.landlock_abi, guard_page: self.host.page_is_lowest };
+        let verdict = promises::judge(sandbox, ground);
         if let Some((promise, remedy)) = verdict.broken.first() {
             return Err(Lack::Other(format!(
                 "this kernel does not keep the promise `{0}`, which takes {remedy}; an action that may go \
@@ -233,14 +243,14 @@ fn bounding(sandbox: &Sandbox) -> Result<Vec<u8>, Refusal> {
 }
 
 /// Adds what confines one step to what confines the run: the weakest of its steps.
-fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, met: &Met) {
+fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, abi: u32, met: &Met) {
     let add = |list: &mut Vec<String>, text: String| {
         if !list.contains(&text) {
             list.push(text);
         }
     };
     let mut names: Vec<String> = enforcement.seccomp.split(", ").map(str::to_owned).collect();
-    for class in network::classes(&sandbox.network) {
+    for class in sandbox.network.classes() {
         add(&mut names, network::name(class).to_owned());
     }
     for group in &sandbox.syscalls {
@@ -248,7 +258,7 @@ fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, met: &Met) {
     }
     enforcement.seccomp = names.join(", ");
     let mut networks: Vec<String> = Vec::new();
-    for text in [enforcement.network.clone(), network::describe(&sandbox.network)] {
+    for text in [enforcement.network.clone(), network::describe(&sandbox.network, abi)] {
         if text != "none" {
             add(&mut networks, text);
         }

@@ -64,7 +64,7 @@ pub(super) static SANDBOX: Block = Block {
                     Shape::Word(&[
                         ("netlink", "routes, socket diagnosis, generic netlink"),
                         ("unix", "AF_UNIX; which socket is decided by its file mode"),
-                        ("dns", "UDP to any host and port, TCP to port 53"),
+                        ("dns", "UDP to any host and port, TCP to port 53 (none below Linux 6.7)"),
                         ("icmp", "ICMP echo, and the UDP that ping probes with"),
                     ]),
                     Shape::Block(&CONNECT),

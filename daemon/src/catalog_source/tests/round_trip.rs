@@ -6,6 +6,7 @@ use crate::catalog_source::to_json;
 use gloveport_contract::catalog::{Action, Catalog};
 use gloveport_contract::packet::{Argument, Scalar, Value};
 use gloveport_contract::plan::plan;
+use gloveport_contract::promises::{Ground, NEWEST_ABI, judge};
 use proptest::prelude::*;
 
 fn read_back(catalog: &Catalog) -> Catalog {
@@ -21,6 +22,23 @@ fn the_ready_catalogues_read_back_to_the_same() {
         assert_eq!(again, built);
         again.check().unwrap();
         assert_eq!(to_json(&again).unwrap(), to_json(&built).unwrap());
+    }
+}
+
+#[test]
+fn the_ready_catalogues_run_on_the_kernel_of_every_supported_distribution() {
+    let ready = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/catalogs");
+    for directory in ["linux-agent", "diagnostics"] {
+        let built = super::super::build(&[ready.join(directory)]).unwrap();
+        // Landlock ABI 2 is that of Debian 12's own kernel.
+        for abi in 2..=NEWEST_ABI {
+            for (action, sandbox) in
+                built.actions.iter().flat_map(|a| a.sandboxes().into_iter().map(|s| (&a.name, s)))
+            {
+                let verdict = judge(&sandbox, Ground { abi, guard_page: true });
+                assert_eq!(verdict.broken, [], "{action} under ABI {abi}");
+            }
+        }
     }
 }
 

@@ -2,7 +2,24 @@
 //! The sandbox of a built-in handler, derived from its signed configuration: the roots it may read or
 //! write and the port it must reach. Nobody has to write a sandbox block for a handler, or can get it wrong.
 
-use super::{Base, Builtin, BuiltinConfig, ListScope, Network, NetworkClass, Sandbox};
+use super::{Action, Base, Builtin, BuiltinConfig, ListScope, Network, NetworkClass, Sandbox};
+
+impl Action {
+    /// All sandboxes that it may use, its own one first.
+    pub fn sandboxes(&self) -> Vec<Sandbox> {
+        let steps = self.steps.iter().flatten().filter_map(|step| step.sandbox.clone());
+        let rules = self
+            .builtin_config
+            .iter()
+            .flat_map(|config| config.rules())
+            .filter_map(|rule| rule.sandbox.clone());
+        let own = match self.builtin {
+            Some(builtin) if builtin != Builtin::Command => builtin.sandbox(self.builtin_config.as_ref()),
+            _ => self.sandbox.clone(),
+        };
+        std::iter::once(own).chain(steps).chain(rules).collect()
+    }
+}
 
 impl Builtin {
     /// The sandbox that this handler needs with that configuration.

@@ -58,9 +58,17 @@ pub enum Network {
 }
 
 impl Network {
+    /// The declared classes; none for `none` and `namespace`.
+    pub fn classes(&self) -> &[NetworkClass] {
+        match self {
+            Self::Classes(classes) => classes,
+            Self::None | Self::Namespace => &[],
+        }
+    }
+
     /// Whether it has sockets of this host's services.
     pub fn has_unix(&self) -> bool {
-        matches!(self, Self::Classes(classes) if classes.contains(&NetworkClass::Unix))
+        self.classes().contains(&NetworkClass::Unix)
     }
 }
 

@@ -240,6 +240,35 @@ fn fast_open_does_not_walk_around_a_port_rule() {
 }
 
 #[test]
+fn without_a_scope_for_signals_a_process_signals_itself_and_its_group_alone() {
+    let program = own_signals(Pid::from_raw(1234)).unwrap();
+    let passes = |call, args: &[u64]| interpret(&program, &data(call, args)) == ALLOW;
+    // abort(3) and raise(3), and a shell that ends its own group.
+    assert!(passes(libc::SYS_tgkill, &[1234, 1235, 6]));
+    assert!(passes(libc::SYS_tkill, &[1234, 6]));
+    assert!(passes(libc::SYS_kill, &[1234, 15]));
+    assert!(passes(libc::SYS_kill, &[0, 15]));
+    for stranger in [1, 1235, u64::from(u32::MAX), u64::from(-1235_i32 as u32)] {
+        for call in [
+            libc::SYS_kill,
+            libc::SYS_tkill,
+            libc::SYS_tgkill,
+            libc::SYS_rt_sigqueueinfo,
+            libc::SYS_rt_tgsigqueueinfo,
+        ] {
+            assert!(!passes(call, &[stranger, stranger, 9]), "{call} {stranger}");
+        }
+    }
+    assert!(!passes(libc::SYS_pidfd_send_signal, &[3, 9]));
+    // SIGIO, or any signal that F_SETSIG names, to somebody else.
+    assert!(!passes(libc::SYS_fcntl, &[0, libc::F_SETOWN as u64, 1]));
+    assert!(!passes(libc::SYS_fcntl, &[0, F_SETOWN_EX as u64, 1]));
+    assert!(passes(libc::SYS_fcntl, &[0, libc::F_GETFL as u64]));
+    assert!(!passes(libc::SYS_ioctl, &[0, 0x8901]));
+    assert!(passes(libc::SYS_ioctl, &[0, libc::TCGETS]));
+}
+
+#[test]
 fn below_abi_4_names_are_resolved_by_udp_alone() {
     let f = filters(&FilterKey { network: Network::Classes(vec![NetworkClass::Dns]), ..key() }, 3);
     let socket = |kind: i32| passes(&f, libc::SYS_socket, &[libc::AF_INET as u64, kind as u64, 0]);
