@@ -9,3 +9,5 @@ echo "==> lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 echo "==> dependencies"
 "${CARGO_TARGET_DIR:-target}/clients/tools/bin/cargo-deny" --log-level error check bans licenses sources
+echo "==> the helper alone"
+tests/helper.sh

@@ -37,6 +37,7 @@ await_prerequisites() {
 
 step "formatting (make fmt puts it right)" cargo fmt --all --check
 step "dependencies: bans, licences, sources" cargo-deny --log-level error check bans licenses sources
+step "the helper alone: its crates and its size" tests/helper.sh
 
 # clippy is the compiler here: what it builds is what is tested, and a warning fails the build.
 export RUSTC_WORKSPACE_WRAPPER=clippy-driver
