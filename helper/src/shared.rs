@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! The few numbers that the parent and its supervisors share: who runs what, and what was coalesced.
+//! The few numbers that the parent and its supervisors share: who runs what, who called how often, and what was
+//! coalesced.
 //!
 //! They live in a memory file, changed under a record lock (fcntl(2)). The kernel drops such a lock with the
 //! process that holds it, so a killed supervisor can neither hold the others up nor keep its slot: the parent
@@ -8,15 +9,31 @@
 use hmac_sha256::Hash;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::Pid;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
 
-/// Bytes of one entry.
-const ENTRY: u64 = 8;
-/// Entries before the slots: two per kind of coalesced record.
-const COALESCED: u64 = 4;
+/// Calls that may wait for a person at once, beside the runs.
+pub const WAITING: u32 = 32;
+
+/// Bytes of one number.
+const NUMBER: u64 = 8;
+/// Numbers of a slot (whose, which action, which caller) and of a rate (which caller, since when, how many).
+const ROW: u64 = 3;
+/// Where the coalesced records are, two numbers for each kind.
+const COALESCED: u64 = 0;
+/// Where the rates are: before the slots, of which there are as many as the command line says.
+const RATES: u64 = 4;
+/// Callers with a rate in one minute. Only callers of the tokens file come here, so it cannot be filled up
+/// from outside; should it ever be full, more are refused.
+const RATED: u64 = 1024;
+/// Where the slots are: first those of the runs, then those of the calls that wait.
+const SLOTS: u64 = RATES + RATED * ROW;
+/// The time that a rate counts over.
+const MINUTE: u64 = 60_000;
 
 /// A kind of record of which a hostile daemon could cause any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +48,8 @@ impl Coalesced {
     /// Where its two entries are: the minute, and how many in it.
     fn place(self) -> u64 {
         match self {
-            Self::Notes => 0,
-            Self::Malformed => 2,
+            Self::Notes => COALESCED,
+            Self::Malformed => COALESCED + 2,
         }
     }
 
@@ -45,59 +62,145 @@ impl Coalesced {
     }
 }
 
+/// What a slot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A run.
+    Run,
+    /// Waiting for a person's decision.
+    Wait,
+}
+
+/// Who wants a slot for what, and how many of them there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The supervisor.
+    pub pid: Pid,
+    /// The action.
+    pub action: &'a str,
+    /// Its runs at once.
+    pub concurrency: u32,
+    /// The caller, by a name that no other caller has.
+    pub caller: &'a str,
+    /// The caller's runs at once.
+    pub at_once: Option<u32>,
+}
+
+/// The answer to a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claimed {
+    /// The slot is taken.
+    Yes,
+    /// All slots are taken, in total or for this action.
+    Busy,
+    /// The caller has as many at once as it may.
+    AtOnce,
+}
+
 /// The shared table.
 #[derive(Debug)]
 pub struct Shared {
     file: File,
-    slots: u32,
+    runs: u32,
 }
 
 impl Shared {
-    /// Makes a table with so many slots, all free.
+    /// Makes a table with slots for so many runs, all free.
     ///
     /// # Errors
     /// Those of memfd_create(2).
-    pub fn new(slots: u32) -> io::Result<Self> {
+    pub fn new(runs: u32) -> io::Result<Self> {
         let file = File::from(memfd_create(c"gloveport-shared", MFdFlags::MFD_CLOEXEC)?);
-        file.set_len((COALESCED + u64::from(slots)) * ENTRY)?;
-        Ok(Self { file, slots })
+        file.set_len((SLOTS + u64::from(runs + WAITING) * ROW) * NUMBER)?;
+        Ok(Self { file, runs })
     }
 
-    /// Takes the slot for a run of an action; `false` when as many runs of it are in progress as may be.
+    /// Takes a slot.
     ///
     /// # Errors
     /// Those of the lock and the file.
-    pub fn claim(&self, slot: u32, action: &str, concurrency: u32) -> io::Result<bool> {
-        let mark = mark(action);
+    pub fn claim(&self, purpose: Purpose, claim: Claim<'_>) -> io::Result<Claimed> {
+        let (action, caller) = (mark(claim.action), mark(claim.caller));
         self.locked(|| {
-            let same = self.slots()?.iter().filter(|other| **other == mark).count();
-            if u32::try_from(same).is_ok_and(|same| same >= concurrency) {
-                return Ok(false);
+            let slots = self.slots(purpose)?;
+            let taken = |which: fn(&[u64; ROW as usize]) -> u64, wanted: u64| {
+                let count = slots.iter().filter(|slot| !is_free(slot) && which(slot) == wanted).count();
+                u32::try_from(count).unwrap_or(u32::MAX)
+            };
+            if claim.at_once.is_some_and(|most| taken(|[_, _, caller]| *caller, caller) >= most) {
+                return Ok(Claimed::AtOnce);
             }
-            self.set(COALESCED + u64::from(slot), mark)?;
-            Ok(true)
+            if taken(|[_, action, _]| *action, action) >= claim.concurrency {
+                return Ok(Claimed::Busy);
+            }
+            let Some(free) = slots.iter().position(is_free) else {
+                return Ok(Claimed::Busy);
+            };
+            let at = self.first_slot(purpose) + free as u64 * ROW;
+            self.set_row(at, [u64::try_from(claim.pid.as_raw()).unwrap_or(u64::MAX), action, caller])?;
+            Ok(Claimed::Yes)
         })
     }
 
-    /// Frees a slot whose supervisor has gone.
+    /// Frees the slots of a supervisor, of one purpose or all.
     ///
     /// # Errors
     /// Those of the file.
-    pub fn free(&self, slot: u32) -> io::Result<()> {
-        self.set(COALESCED + u64::from(slot), 0)
+    pub fn free(&self, pid: Pid, purposes: &[Purpose]) -> io::Result<()> {
+        let pid = u64::try_from(pid.as_raw()).unwrap_or(u64::MAX);
+        for purpose in purposes {
+            let first = self.first_slot(*purpose);
+            for (at, _) in (0..).zip(self.slots(*purpose)?).filter(|(_, [owner, _, _])| *owner == pid) {
+                self.set_row(first + at * ROW, [0; ROW as usize])?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs in progress.
     pub fn runs(&self) -> u32 {
-        let taken = self.slots().unwrap_or_default().iter().filter(|slot| **slot != 0).count();
-        u32::try_from(taken).unwrap_or(u32::MAX)
+        let slots = self.slots(Purpose::Run).unwrap_or_default();
+        u32::try_from(slots.iter().filter(|slot| !is_free(slot)).count()).unwrap_or(u32::MAX)
     }
 
-    fn slots(&self) -> io::Result<Vec<u64>> {
-        let mut bytes = vec![0; self.slots as usize * ENTRY as usize];
-        self.file.read_exact_at(&mut bytes, COALESCED * ENTRY)?;
-        let (entries, _) = bytes.as_chunks();
-        Ok(entries.iter().map(|entry| u64::from_le_bytes(*entry)).collect())
+    fn first_slot(&self, purpose: Purpose) -> u64 {
+        match purpose {
+            Purpose::Run => SLOTS,
+            Purpose::Wait => SLOTS + u64::from(self.runs) * ROW,
+        }
+    }
+
+    fn slots(&self, purpose: Purpose) -> io::Result<Vec<[u64; ROW as usize]>> {
+        let count = if purpose == Purpose::Run { self.runs } else { WAITING };
+        self.rows(self.first_slot(purpose), count.into())
+    }
+
+    /// Counts a call of a caller that may make so many in a minute, which begins with the first of them.
+    /// `Some`: one too many, and how long it takes until the next may come. `now` is in milliseconds of a
+    /// clock that all processes share.
+    ///
+    /// # Errors
+    /// Those of the lock and the file.
+    pub fn count_call(&self, caller: &str, per_minute: u32, now: u64) -> io::Result<Option<Duration>> {
+        let caller = mark(caller);
+        self.locked(|| {
+            let rates = self.rows(RATES, RATED)?;
+            let is_over = |since: u64| now.saturating_sub(since) >= MINUTE;
+            let own = rates.iter().position(|[whose, ..]| *whose == caller);
+            let reusable = || rates.iter().position(|[whose, since, _]| *whose == 0 || is_over(*since));
+            let Some(at) = own.or_else(reusable) else {
+                return Ok(Some(Duration::from_millis(MINUTE)));
+            };
+            let (since, count) = match rates.get(at) {
+                Some([whose, since, count]) if *whose == caller && !is_over(*since) => (*since, *count),
+                _ => (now, 0),
+            };
+            if count >= u64::from(per_minute) {
+                return Ok(Some(Duration::from_millis(MINUTE - now.saturating_sub(since))));
+            }
+            self.set_row(RATES + at as u64 * ROW, [caller, since, count + 1])?;
+            Ok(None)
+        })
     }
 
     /// How many events a record of this kind stands for, made in this minute: itself and those that were
@@ -120,14 +223,26 @@ impl Shared {
         })
     }
 
-    fn get(&self, entry: u64) -> io::Result<u64> {
-        let mut bytes = [0; ENTRY as usize];
-        self.file.read_exact_at(&mut bytes, entry * ENTRY)?;
+    fn get(&self, place: u64) -> io::Result<u64> {
+        let mut bytes = [0; NUMBER as usize];
+        self.file.read_exact_at(&mut bytes, place * NUMBER)?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    fn set(&self, entry: u64, value: u64) -> io::Result<()> {
-        self.file.write_all_at(&value.to_le_bytes(), entry * ENTRY)
+    fn set(&self, place: u64, value: u64) -> io::Result<()> {
+        self.file.write_all_at(&value.to_le_bytes(), place * NUMBER)
+    }
+
+    fn rows(&self, first: u64, count: u64) -> io::Result<Vec<[u64; ROW as usize]>> {
+        let mut bytes = vec![0; (count * ROW * NUMBER) as usize];
+        self.file.read_exact_at(&mut bytes, first * NUMBER)?;
+        let numbers: Vec<u64> =
+            bytes.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        Ok(numbers.as_chunks().0.to_vec())
+    }
+
+    fn set_row(&self, first: u64, row: [u64; ROW as usize]) -> io::Result<()> {
+        self.file.write_all_at(row.map(u64::to_le_bytes).as_flattened(), first * NUMBER)
     }
 
     fn locked<T>(&self, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -155,9 +270,13 @@ fn lock(kind: libc::c_int) -> libc::flock {
     }
 }
 
-/// An action's name as a number that is never 0: names outlive a reload, places in a catalogue do not.
-fn mark(action: &str) -> u64 {
-    let digest = Hash::hash(action.as_bytes());
+fn is_free(slot: &[u64; ROW as usize]) -> bool {
+    matches!(slot, [0, ..])
+}
+
+/// A name as a number that is never 0: names outlive a reload, places in a catalogue do not.
+fn mark(name: &str) -> u64 {
+    let digest = Hash::hash(name.as_bytes());
     let number = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
     number.max(1)
 }
@@ -166,16 +285,67 @@ fn mark(action: &str) -> u64 {
 mod tests {
     use super::*;
 
+    fn claim(shared: &Shared, pid: i32, action: &str, caller: &str, at_once: Option<u32>) -> Claimed {
+        let pid = Pid::from_raw(pid);
+        shared.claim(Purpose::Run, Claim { pid, action, concurrency: 2, caller, at_once }).unwrap()
+    }
+
     #[test]
     fn an_action_runs_as_often_at_once_as_it_may() {
         let shared = Shared::new(4).unwrap();
-        assert!(shared.claim(0, "disk", 2).unwrap());
-        assert!(shared.claim(1, "disk", 2).unwrap());
-        assert!(!shared.claim(2, "disk", 2).unwrap());
-        assert!(shared.claim(2, "other", 2).unwrap());
+        assert_eq!(claim(&shared, 10, "disk", "a", None), Claimed::Yes);
+        assert_eq!(claim(&shared, 11, "disk", "b", None), Claimed::Yes);
+        assert_eq!(claim(&shared, 12, "disk", "c", None), Claimed::Busy);
+        assert_eq!(claim(&shared, 12, "other", "c", None), Claimed::Yes);
         assert_eq!(shared.runs(), 3);
-        shared.free(0).unwrap();
-        assert!(shared.claim(0, "disk", 2).unwrap());
+        shared.free(Pid::from_raw(10), &[Purpose::Run, Purpose::Wait]).unwrap();
+        assert_eq!(claim(&shared, 13, "disk", "a", None), Claimed::Yes);
+        assert_eq!(claim(&shared, 14, "more", "a", None), Claimed::Yes);
+        assert_eq!(claim(&shared, 15, "most", "a", None), Claimed::Busy, "all slots are taken");
+    }
+
+    #[test]
+    fn a_caller_has_as_many_runs_at_once_as_it_may_whatever_they_are() {
+        let shared = Shared::new(4).unwrap();
+        assert_eq!(claim(&shared, 10, "disk", "ci", Some(2)), Claimed::Yes);
+        assert_eq!(claim(&shared, 11, "log", "ci", Some(2)), Claimed::Yes);
+        assert_eq!(claim(&shared, 12, "mail", "ci", Some(2)), Claimed::AtOnce);
+        assert_eq!(claim(&shared, 12, "mail", "other", Some(2)), Claimed::Yes);
+        shared.free(Pid::from_raw(11), &[Purpose::Run]).unwrap();
+        assert_eq!(claim(&shared, 13, "mail", "ci", Some(2)), Claimed::Yes);
+    }
+
+    #[test]
+    fn who_waits_takes_no_slot_of_the_runs() {
+        let shared = Shared::new(1).unwrap();
+        let pid = Pid::from_raw(10);
+        let wanted = Claim { pid, action: "disk", concurrency: 8, caller: "ci", at_once: None };
+        assert_eq!(shared.claim(Purpose::Wait, wanted).unwrap(), Claimed::Yes);
+        assert_eq!(shared.runs(), 0);
+        assert_eq!(shared.claim(Purpose::Run, wanted).unwrap(), Claimed::Yes);
+        shared.free(pid, &[Purpose::Wait]).unwrap();
+        assert_eq!(shared.runs(), 1);
+    }
+
+    #[test]
+    fn a_caller_makes_as_many_calls_a_minute_as_it_may() {
+        let shared = Shared::new(1).unwrap();
+        let call = |caller: &str, now| shared.count_call(caller, 2, now).unwrap();
+        assert_eq!(call("ci", 5_000), None);
+        assert_eq!(call("ci", 30_000), None);
+        assert_eq!(call("ci", 64_000), Some(Duration::from_secs(1)));
+        assert_eq!(call("other", 64_000), None);
+        assert_eq!(call("ci", 65_000), None, "a minute after the first one");
+    }
+
+    #[test]
+    fn more_callers_than_are_counted_are_refused_and_forgotten_after_a_minute() {
+        let shared = Shared::new(1).unwrap();
+        for caller in 0..RATED {
+            assert_eq!(shared.count_call(&caller.to_string(), 1, 0).unwrap(), None);
+        }
+        assert!(shared.count_call("one more", 1, 0).unwrap().is_some());
+        assert_eq!(shared.count_call("one more", 1, MINUTE).unwrap(), None);
     }
 
     #[test]

@@ -89,6 +89,10 @@ pub enum ScopeRefusal {
     Expired,
     /// Outside `hours`.
     Hours(String),
+    /// As many calls as `per_minute` says; the next may come in so many seconds.
+    PerMinute(u32, u64),
+    /// As many runs as `at_once` says are in progress.
+    AtOnce(u32),
 }
 
 impl fmt::Display for ScopeRefusal {
@@ -98,6 +102,12 @@ impl fmt::Display for ScopeRefusal {
             Self::Risk(max) => write!(f, "the token goes up to risk `{}` (rule: max_risk)", max.as_str()),
             Self::Expired => f.write_str("the token has expired (rule: expires)"),
             Self::Hours(hours) => write!(f, "the token is valid from {hours} UTC (rule: hours)"),
+            Self::PerMinute(most, wait) => {
+                write!(f, "{most} calls a minute are made, the next may come in {wait} s (rule: per_minute)")
+            }
+            Self::AtOnce(most) => {
+                write!(f, "{most} runs at once are in progress, one must end first (rule: at_once)")
+            }
         }
     }
 }

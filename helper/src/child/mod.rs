@@ -20,7 +20,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::prctl;
 use nix::sys::resource::Resource;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use nix::unistd::{Pid, getppid, setsid};
@@ -183,7 +183,8 @@ impl Child<'_> {
 
     /// Last of all: after it only exec, the report and the end are needed.
     fn filter(&self) -> io::Result<()> {
-        SigSet::empty().thread_set_mask()?;
+        // Not pthread_sigmask(3), whose error nix does not see.
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         if self.own_signals_only {
             // Made here and not ahead: it names this process.
             let own = seccomp::own_signals(Pid::this()).map_err(io::Error::other)?;

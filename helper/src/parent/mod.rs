@@ -10,7 +10,7 @@ use crate::args::Options;
 use crate::audit::{Client, Decision, Kind, Record};
 use crate::host::Host;
 use crate::in_force::InForce;
-use crate::shared::Shared;
+use crate::shared::{Purpose, Shared, WAITING};
 use crate::supervisor::Supervisor;
 use crate::sys::process::{self, Reaped};
 use crate::{log, notify, tree, wire};
@@ -25,7 +25,7 @@ use nix::sys::socket::{SockFlag, accept4};
 use nix::unistd::{ForkResult, Pid, pipe2};
 use reload::Trial;
 use socket::{Listener, Peer};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 use writer::Writer;
@@ -55,7 +55,7 @@ pub struct Parent<'a> {
     shared: Shared,
     in_force: Option<InForce>,
     reason: Option<String>,
-    supervisors: BTreeMap<Pid, Option<u32>>,
+    supervisors: BTreeSet<Pid>,
     writer: Option<Writer>,
     trial: Option<Trial>,
     /// SIGHUP came while a trial was in progress.
@@ -79,7 +79,7 @@ impl<'a> Parent<'a> {
     /// What keeps it from starting, in a sentence.
     pub fn start(options: &'a Options, host: &'a Host, signals: SignalFd) -> Result<Self, String> {
         let errno = |errno: Errno| errno.desc().to_owned();
-        let writer = Writer::start(options, options.max_runs + BESIDE)?;
+        let writer = Writer::start(options, options.max_runs + WAITING + BESIDE)?;
         let (in_force, reason) = match reload::load(options, host) {
             Ok(in_force) => (Some(in_force), None),
             Err(reason) => (None, Some(reason)),
@@ -97,7 +97,7 @@ impl<'a> Parent<'a> {
             shared,
             in_force,
             reason,
-            supervisors: BTreeMap::new(),
+            supervisors: BTreeSet::new(),
             writer: Some(writer),
             trial: None,
             reload_again: false,
@@ -189,11 +189,11 @@ impl<'a> Parent<'a> {
             Peer::Root => true,
             Peer::Stranger => return,
         };
-        let slot = self.free_slot();
-        let busy = u32::try_from(self.supervisors.len()).is_ok_and(|n| n >= self.options.max_runs + BESIDE);
+        let most = self.options.max_runs + WAITING + BESIDE;
+        let busy = u32::try_from(self.supervisors.len()).is_ok_and(|n| n >= most);
         let audit = self.writer.as_ref().map(Writer::client);
         match audit {
-            Some(Ok(audit)) if !busy => self.supervise(connection, slot, status_only, audit),
+            Some(Ok(audit)) if !busy => self.supervise(connection, status_only, audit),
             Some(Err(error)) => log::error(error),
             _ => {
                 // Busy, or no writer and so no runs. A peer that does not read it gets no answer.
@@ -202,14 +202,10 @@ impl<'a> Parent<'a> {
         }
     }
 
-    fn free_slot(&self) -> Option<u32> {
-        (0..self.options.max_runs).find(|slot| !self.supervisors.values().any(|taken| *taken == Some(*slot)))
-    }
-
-    fn supervise(&mut self, connection: OwnedFd, slot: Option<u32>, status_only: bool, audit: Client) {
+    fn supervise(&mut self, connection: OwnedFd, status_only: bool, audit: Client) {
         match process::fork() {
             Ok(ForkResult::Parent { child }) => {
-                self.supervisors.insert(child, slot);
+                self.supervisors.insert(child);
             }
             Ok(ForkResult::Child) => {
                 let life = self.life_of_supervisors.try_clone();
@@ -220,7 +216,6 @@ impl<'a> Parent<'a> {
                     in_force: self.in_force.as_ref(),
                     reason: self.reason.as_deref(),
                     shared: &self.shared,
-                    slot,
                     status_only,
                     connection,
                     life,
@@ -243,8 +238,8 @@ impl<'a> Parent<'a> {
     }
 
     fn reaped(&mut self, reaped: &Reaped) {
-        if let Some(slot) = self.supervisors.remove(&reaped.pid) {
-            self.supervisor_ended(reaped, slot);
+        if self.supervisors.remove(&reaped.pid) {
+            self.supervisor_ended(reaped);
         } else if self.writer.as_ref().is_some_and(|writer| writer.pid == reaped.pid) {
             log::error("the audit writer has ended; nothing runs until it is back");
             notify::status("the audit writer has ended; nothing runs until it is back");
@@ -256,10 +251,8 @@ impl<'a> Parent<'a> {
         // Anything else was an orphan of a run.
     }
 
-    fn supervisor_ended(&mut self, reaped: &Reaped, slot: Option<u32>) {
-        if let Some(slot) = slot
-            && let Err(error) = self.shared.free(slot)
-        {
+    fn supervisor_ended(&mut self, reaped: &Reaped) {
+        if let Err(error) = self.shared.free(reaped.pid, &[Purpose::Run, Purpose::Wait]) {
             log::error(format_args!("a slot could not be freed: {error}"));
         }
         if let Some(cgroups) = &self.host.cgroups {
@@ -286,12 +279,12 @@ impl<'a> Parent<'a> {
 
     fn own_children(&self) -> Vec<Pid> {
         let others = [self.writer.as_ref().map(|w| w.pid), self.trial.as_ref().map(|t| t.pid)];
-        self.supervisors.keys().copied().chain(others.into_iter().flatten()).collect()
+        self.supervisors.iter().copied().chain(others.into_iter().flatten()).collect()
     }
 
     fn restart_writer(&mut self) {
         self.writer_retry = None;
-        match Writer::start(self.options, self.options.max_runs + BESIDE) {
+        match Writer::start(self.options, self.options.max_runs + WAITING + BESIDE) {
             Ok(writer) => {
                 self.writer = Some(writer);
                 log::warning("the audit writer is back");

@@ -17,8 +17,20 @@ pub struct Known {
     pub name: String,
     /// The token's id.
     pub token_id: Option<String>,
+    /// The uid of a local user.
+    pub uid: Option<u32>,
     /// How it is known.
     pub proof: CallerProof,
+}
+
+impl Known {
+    /// A name that no other caller has, for counting.
+    pub fn key(&self) -> String {
+        match &self.token_id {
+            Some(id) => format!("token {id}"),
+            None => format!("local user {}", self.uid.unwrap_or(u32::MAX)),
+        }
+    }
 }
 
 /// A call that the catalogue and the caller's scope permit.
@@ -43,6 +55,7 @@ pub fn caller<'t>(run: &Run, tokens: &'t Tokens) -> Result<(Known, &'t Scope), R
             let known = Known {
                 name: token.name.clone(),
                 token_id: Some(token.id.clone()),
+                uid: None,
                 proof: CallerProof::Token,
             };
             Ok((known, &token.scope))
@@ -51,8 +64,12 @@ pub fn caller<'t>(run: &Run, tokens: &'t Tokens) -> Result<(Known, &'t Scope), R
             let user = tokens
                 .local_user(uid)
                 .ok_or_else(|| refuse(format!("uid {uid} is not among the local_users of tokens.json")))?;
-            let known =
-                Known { name: run.caller.peer.clone(), token_id: None, proof: CallerProof::DaemonSays };
+            let known = Known {
+                name: run.caller.peer.clone(),
+                token_id: None,
+                uid: Some(uid),
+                proof: CallerProof::DaemonSays,
+            };
             Ok((known, &user.scope))
         }
         (None, None) => Err(refuse("neither a token nor a local user".into())),

@@ -15,12 +15,15 @@ use crate::args::Options;
 use crate::audit::{Client, Kind, Record};
 use crate::host::Host;
 use crate::in_force::InForce;
-use crate::shared::{Coalesced, Shared};
+use crate::shared::{Claim, Claimed, Coalesced, Purpose, Shared};
 use crate::sys::{descriptors, process};
 use crate::wire::{self, Received};
 use crate::{log, tokens};
 use gloveport_contract::packet::{Event, Note, Receipt, RefusalCode, Request, Run};
+use gloveport_contract::token::ScopeRefusal;
 use launch::Launch;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
 use prepare::Preparing;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -40,8 +43,6 @@ pub struct Supervisor<'a> {
     pub reason: Option<&'a str>,
     /// Slots and coalesced records.
     pub shared: &'a Shared,
-    /// Its slot; none when all are taken: then it answers, and runs nothing.
-    pub slot: Option<u32>,
     /// The peer is root and not the daemon: it may ask for the status only.
     pub status_only: bool,
     /// The connection.
@@ -127,7 +128,7 @@ impl Supervisor<'_> {
         let mut record = records::requested(request);
         let (refusal, busy) = match self.launch(request, &mut record) {
             Ok(Some(launch)) => {
-                let id = format!("{:x}-{}", millis(), nix::unistd::Pid::this());
+                let id = format!("{:x}-{}", millis(), Pid::this());
                 return launch.see_through(self, id, begun, record);
             }
             Ok(None) => {
@@ -161,16 +162,31 @@ impl Supervisor<'_> {
         }
         let decided = decide::decide(request, scope, in_force, now())?;
         records::name_plan(record, &decided);
+        if let Some(most) = scope.per_minute {
+            let counted = self.shared.count_call(&known.key(), most, ticks()).map_err(internal)?;
+            if let Some(wait) = counted {
+                let rule = ScopeRefusal::PerMinute(most, wait.as_secs() + 1);
+                return Err(Refusal { code: RefusalCode::Scope, detail: rule.to_string() });
+            }
+        }
         let preparing = Preparing { host: self.host, in_force, same_user: self.options.same_user };
         let launch = Launch::prepare(self, preparing, decided, request)?;
-        let internal =
-            |error: std::io::Error| Refusal { code: RefusalCode::Internal, detail: error.to_string() };
-        let Some(slot) = self.slot else {
-            return Ok(None);
-        };
         let action = launch.action();
-        let claimed = self.shared.claim(slot, &action.name, action.concurrency()).map_err(internal)?;
-        Ok(claimed.then_some(launch))
+        let claim = Claim {
+            pid: Pid::this(),
+            action: &action.name,
+            concurrency: action.concurrency(),
+            caller: &known.key(),
+            at_once: scope.at_once,
+        };
+        match self.shared.claim(Purpose::Run, claim).map_err(internal)? {
+            Claimed::Yes => Ok(Some(launch)),
+            Claimed::Busy => Ok(None),
+            Claimed::AtOnce => {
+                let rule = ScopeRefusal::AtOnce(claim.at_once.unwrap_or_default());
+                Err(Refusal { code: RefusalCode::Scope, detail: rule.to_string() })
+            }
+        }
     }
 
     /// Records a refusal.
@@ -183,6 +199,16 @@ impl Supervisor<'_> {
             }
         }
     }
+}
+
+fn internal(error: std::io::Error) -> Refusal {
+    Refusal { code: RefusalCode::Internal, detail: error.to_string() }
+}
+
+/// Milliseconds of the clock that all processes share and nobody sets.
+fn ticks() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Seconds since 1970-01-01 UTC.
