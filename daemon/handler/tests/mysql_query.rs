@@ -55,11 +55,15 @@ fn start() -> Maria {
         user.push("--user=mysql");
     }
     let data = format!("--datadir={data}");
-    let install = ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"];
+    // Its own: a server that starts removes what it takes for left-over temporary tables of another.
+    let temporary = format!("--tmpdir={root}");
+    let install =
+        ["--no-defaults", &data, &temporary, "--auth-root-authentication-method=normal", "--skip-test-db"];
     must("mariadb-install-db", &[&install[..], &user].concat());
     let port = free_port();
     let socket = scratch.path("maria.sock");
     let options = [
+        temporary,
         format!("--socket={socket}"),
         format!("--port={port}"),
         format!("--pid-file={root}/pid"),
