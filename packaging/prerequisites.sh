@@ -31,6 +31,7 @@ man:        man-db:          man-db
 npm:        npm:             nodejs-npm
 ping:       iputils-ping:    iputils
 ps:         procps:          procps-ng
+sshd:       openssh-server:  openssh-server
 strace:     strace:          strace
 traceroute: traceroute:      traceroute
 '

@@ -1,0 +1,35 @@
+"""A client of a gateway: for each line on stdin, `{"list": true}` or `{"calls": [[TOOL, ARGUMENTS], ...]}`, whose
+calls run at once, one line on stdout.
+
+    python fastmcp_gateway_client.py URL
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+from fastmcp import Client
+
+
+async def call(client, tool, arguments):
+    try:
+        result = await client.call_tool(tool, arguments, raise_on_error=False)
+    except Exception as error:
+        return {"error": str(error)}
+    if result.is_error:
+        return {"error": result.content[0].text if result.content else ""}
+    return {"structured": result.structured_content}
+
+
+async def answer(url, request):
+    async with Client(url) as client:
+        if request.get("list"):
+            return sorted(tool.name for tool in await client.list_tools())
+        begun = time.monotonic()
+        results = await asyncio.gather(*(call(client, *one) for one in request["calls"]))
+        return {"results": results, "seconds": time.monotonic() - begun}
+
+
+for line in sys.stdin:
+    print(json.dumps(asyncio.run(answer(sys.argv[1], json.loads(line)))), flush=True)
