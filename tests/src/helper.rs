@@ -22,6 +22,7 @@ pub struct Helper {
     pub catalog: Catalog,
     /// SHA-256 of that catalogue.
     pub digest: [u8; 32],
+    command: Command,
     child: Child,
     killed: bool,
     log: PathBuf,
@@ -40,6 +41,9 @@ pub struct Preparation {
     pub tokens: Tokens,
     /// Further words for the helper.
     pub words: Vec<String>,
+    /// What starts it, where it is not started directly: a program and its words, to which the helper's own
+    /// are added. It must become the helper by exec.
+    pub starter: Vec<String>,
     /// The place of the test.
     pub scene: Scene,
 }
@@ -73,7 +77,7 @@ impl Scene {
         let key = Key::make(&self.root, "signing-key");
         let tokens =
             Tokens { tokens: vec![token("all", TOKEN, &["*"], Risk::Dangerous)], local_users: Vec::new() };
-        Preparation { catalog, key, tokens, words: Vec::new(), scene: self }
+        Preparation { catalog, key, tokens, words: Vec::new(), starter: Vec::new(), scene: self }
     }
 
     /// Starts a helper with these actions.
@@ -125,7 +129,11 @@ impl Preparation {
         let program = self.scene.install("gloveport-helper");
         self.scene.install("gloveport-handler");
         let log = self.scene.root.join("helper.log");
-        let child = Command::new(program)
+        let program = program.display().to_string();
+        let mut line = self.starter.iter().chain([&program]);
+        let mut command = Command::new(line.next().expect("at least the helper"));
+        command
+            .args(line)
             .arg("--state")
             .arg(self.scene.state())
             .arg("--daemon-user")
@@ -134,13 +142,12 @@ impl Preparation {
             .envs(self.scene.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&log).expect("creating a log"))
-            .spawn()
-            .expect("starting gloveport-helper");
+            .stderr(File::create(&log).expect("creating a log"));
+        let child = command.spawn().expect("starting gloveport-helper");
         let bytes = fs::read(self.catalog_file()).unwrap_or_default();
         let digest = hmac_sha256::Hash::hash(&bytes);
-        let mut helper =
-            Helper { catalog: self.catalog, digest, child, killed: false, log, scene: self.scene };
+        let catalog = self.catalog;
+        let mut helper = Helper { catalog, digest, command, child, killed: false, log, scene: self.scene };
         helper.wait_until_it_listens();
         helper
     }
@@ -179,6 +186,13 @@ impl Helper {
         self.child.kill().expect("killing the helper");
         self.child.wait().expect("waiting for the helper");
         self.killed = true;
+    }
+
+    /// Starts it again, after [`Helper::kill`], in what the first one left.
+    pub fn restart(&mut self) {
+        self.child = self.command.spawn().expect("starting gloveport-helper");
+        self.killed = false;
+        self.wait_until_it_listens();
     }
 
     fn wait_until_it_listens(&mut self) {

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A running daemon and helper. Stopped when it is dropped, and nothing may be left then.
 #[derive(Debug)]
@@ -81,6 +81,26 @@ impl Pair {
             executable.rsplit('/').next() == Some(program)
         });
         ours.unwrap_or_else(|| panic!("{program} does not run"))
+    }
+
+    /// Runs the command `gloveport` for this pair's state.
+    ///
+    /// # Panics
+    /// Where it cannot be started.
+    pub fn gloveport(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(programs::built("gloveport"));
+        command.arg("--state").arg(&self.state).args(words).stdin(Stdio::null());
+        command.output().expect("starting gloveport")
+    }
+
+    /// Adds a token; what `gloveport token add --json` says of it.
+    ///
+    /// # Panics
+    /// With what it complained.
+    pub fn add_token(&self, name: &str, words: &[&str]) -> Value {
+        let output = self.gloveport(&[&["token", "add", "--json", "--name", name], words].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
     /// What `gloveport up` and its two programs have logged.

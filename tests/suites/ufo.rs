@@ -49,6 +49,75 @@ fn it_lists_the_two_tools_as_it_needs_them() {
     assert!(tools["get_system_info"].is_object(), "{tools:#}");
 }
 
+/// The capability path of a token made for it.
+fn by_path(pair: &Pair) -> Endpoint {
+    let token = pair.add_token("ufo-path", &["--via", "path"])["token"].as_str().expect("a token").to_owned();
+    Endpoint { path: format!("/mcp/t/{token}"), token: None, ..pair.endpoint.clone() }
+}
+
+#[test]
+fn the_capability_path_works_without_any_header() {
+    let pair = pair();
+    let endpoint = by_path(&pair);
+    let calls = json!([["execute_command", {"command": "uname -s", "timeout": 30, "cwd": "/tmp"}]]);
+    assert_eq!(drive(&endpoint, &calls)[0]["result"]["stdout"], "Linux\n");
+
+    // The path is a secret: it is in no log and in no record.
+    let secret = endpoint.path.rsplit('/').next().expect("a token");
+    let audit = std::fs::read_to_string(pair.state.join("audit.jsonl")).expect("the audit chain");
+    assert!(!audit.contains(secret) && !pair.log().contains(secret));
+
+    let wrong = Endpoint { path: "/mcp/t/gp_wrong".into(), ..endpoint };
+    let client = clients::python("fastmcp-ufo", "ufo.py");
+    assert!(!clients::try_run(client, &wrong, &["[]"]).status.success(), "a wrong path was accepted");
+}
+
+#[test]
+fn the_key_as_an_argument_works_without_any_header() {
+    let pair = pair();
+    let open = Endpoint { token: None, ..pair.endpoint.clone() };
+    let client = || clients::python("fastmcp-ufo", "ufo.py");
+    assert!(!clients::try_run(client(), &open, &["[]"]).status.success(), "no token was made for arguments");
+
+    let token = pair.add_token("ufo-argument", &["--via", "argument"])["token"].clone();
+    let call = |key: Value| json!(["execute_command", {"command": "uname -s", "api_key": key}]);
+    let calls = json!([
+        call(token.clone()),
+        call(json!("gp_wrong")),
+        ["execute_command", {"command": "uname -s"}],
+        ["get_system_info", {"api_key": token}],
+    ]);
+    let said = clients::run(client(), &open, &[&calls.to_string()]);
+    let mut tools: Vec<&String> = said["tools"].as_object().expect("tools").keys().collect();
+    tools.sort();
+    assert_eq!(tools, ["execute_command", "get_system_info"], "only these take a key");
+
+    let answers = &said["results"];
+    assert_eq!(answers[0]["result"]["stdout"], "Linux\n", "{answers:#}");
+    for wrong in [1, 2] {
+        assert_eq!(answers[wrong]["result"]["success"], false, "{answers:#}");
+        assert!(
+            answers[wrong]["result"]["error"].as_str().is_some_and(|text| !text.is_empty()),
+            "{answers:#}"
+        );
+        assert_eq!(answers[wrong]["result"]["stdout"], Value::Null, "{answers:#}");
+    }
+    assert!(answers[3]["result"]["uname"].is_string(), "{answers:#}");
+}
+
+#[test]
+fn a_working_directory_must_exist() {
+    let pair = pair();
+    let at = |cwd: &str| json!(["execute_command", {"command": "pwd", "cwd": cwd}]);
+    let answers =
+        drive(&pair.endpoint, &json!([at("/etc"), at("/nonexistent"), at("etc"), at("/etc/hostname")]));
+    assert_eq!(answers[0]["result"]["stdout"], "/etc\n", "{:#}", answers[0]);
+    for answer in &answers[1..] {
+        assert_eq!(answer["result"]["success"], false, "{answer:#}");
+        assert!(answer["result"]["error"].as_str().is_some_and(|text| text.contains("cwd")), "{answer:#}");
+    }
+}
+
 #[test]
 fn exit_codes_are_those_of_a_shell() {
     let pair = pair();
