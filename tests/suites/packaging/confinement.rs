@@ -1,6 +1,6 @@
 //! The units have not weakened the sandbox, and the sandbox not the units.
 
-use super::machine::{Machine, call};
+use super::machine::Machine;
 use gloveport_tests::processes::wait_until;
 use gloveport_tests::programs;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn with_probe() -> (Machine, String) {
     machine.sh("chmod 0600 /home/ana/notes && chown ana:ana /home/ana/notes");
     machine.write("/etc/gloveport/catalog.d/probe.yaml", PROBE);
     machine.sh("gloveport init --yes && systemctl reload gloveport-helper");
-    wait_until("a call is answered", SOON, || machine.run(&call(&token, "uptime", "{}")).status.success());
+    machine.wait_until_called(&token);
     (machine, token)
 }
 
@@ -96,7 +96,7 @@ fn a_tree_is_ended_as_a_group_and_its_group_is_gone() {
     let (machine, token) = with_probe();
     for words in [["tree", "50"], ["daemon", "20000"], ["ignore-term", "20000"]] {
         let result = probe(&machine, &token, &words);
-        assert_eq!(result["timed_out"], true, "{words:?}: {result:#}");
+        assert_eq!(result["timed_out"], true, "{words:?}: {result:#}\n{}", machine.journal());
         assert!(!machine.holds("pgrep gloveport-probe"), "{words:?} left something running");
         let groups = "ls -d /sys/fs/cgroup/system.slice/gloveport-helper.service/run-*";
         wait_until("the group is gone", SOON, || !machine.holds(groups));
@@ -106,7 +106,7 @@ fn a_tree_is_ended_as_a_group_and_its_group_is_gone() {
 #[test]
 fn the_daemon_has_no_privilege_no_way_to_execute_and_no_sight_of_secrets() {
     let (machine, token) = Machine::in_service();
-    wait_until("a call is answered", SOON, || machine.run(&call(&token, "uptime", "{}")).status.success());
+    machine.wait_until_called(&token);
     let pid = machine.main_pid("gloveport");
     let text = machine.sh(&format!("cat /proc/{pid}/status"));
     let own = status(&text);
@@ -139,7 +139,7 @@ fn the_daemon_has_no_privilege_no_way_to_execute_and_no_sight_of_secrets() {
 #[test]
 fn the_helper_keeps_the_capabilities_that_its_unit_names_and_no_other() {
     let (machine, token) = Machine::in_service();
-    wait_until("a call is answered", SOON, || machine.run(&call(&token, "uptime", "{}")).status.success());
+    machine.wait_until_called(&token);
     let pid = machine.main_pid("gloveport-helper");
     let text = machine.sh(&format!("cat /proc/{pid}/status"));
     let own = status(&text);

@@ -28,9 +28,14 @@ fn installed(list: &str) -> BTreeSet<String> {
     let ours =
         list.lines().filter(|line| !line.ends_with('/')).map(|line| line.trim_start_matches('.').to_owned());
     let of_one_system = |line: &String| {
-        ["/etc/apparmor.d/", "/usr/share/lintian/", "/usr/share/doc/gloveport/c", "/usr/share/doc/gloveport/C"]
-            .iter()
-            .any(|place| line.starts_with(place))
+        [
+            "/etc/apparmor.d/",
+            "/usr/share/lintian/",
+            "/usr/share/doc/gloveport/c",
+            "/usr/share/doc/gloveport/C",
+        ]
+        .iter()
+        .any(|place| line.starts_with(place))
     };
     // The same place by another name: a merged /usr, and zsh as Debian builds it.
     let named_alike = |line: String| {
@@ -125,7 +130,9 @@ fn gloveport_1_has_every_command_and_every_option() {
                 missing.push(way.join(" "));
             }
             let text = help(&way);
-            let options = text.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2);
+            let options = text
+                .split_whitespace()
+                .filter(|word| word.starts_with("--") && !matches!(*word, "--" | "--help"));
             let options = options.map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()));
             missing.extend(
                 options.filter(|option| !has_option(option)).map(|option| format!("{way:?} {option}")),

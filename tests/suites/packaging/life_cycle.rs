@@ -30,10 +30,6 @@ fn is_listening(machine: &Machine) -> bool {
     machine.holds("ss -Hltn | grep -q ':8010 '")
 }
 
-fn wait_until_called(machine: &Machine, token: &str) {
-    wait_until("a call is answered", SOON, || machine.run(&call(token, "uptime", "{}")).status.success());
-}
-
 #[test]
 fn after_the_installation_nothing_runs_listens_or_may_be_called() {
     let machine = Machine::boot();
@@ -83,7 +79,7 @@ fn a_token_opens_tcp_and_without_one_local_users_are_served() {
 
     let token = machine.sh("gloveport token add --name tests");
     wait_until("TCP is open", SOON, || is_listening(&machine));
-    wait_until_called(&machine, token.trim());
+    machine.wait_until_called(token.trim());
     let bound = machine.sh("ss -Hltn | awk '{print $4}' | grep 8010 | sort");
     assert_eq!(bound.split_whitespace().collect::<Vec<_>>(), ["127.0.0.1:8010", "[::1]:8010"]);
     assert_ne!(machine.run(&call("gp_wrong", "uptime", "{}")).status.code(), Some(0));
@@ -100,7 +96,7 @@ fn a_token_opens_tcp_and_without_one_local_users_are_served() {
 #[test]
 fn a_changed_catalogue_is_taken_over_on_reload_and_a_broken_one_is_not() {
     let (machine, token) = Machine::in_service();
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     let helper = machine.main_pid("gloveport-helper");
     with_wait(&machine);
     wait_until("the new action is there", SOON, || {
@@ -114,14 +110,14 @@ fn a_changed_catalogue_is_taken_over_on_reload_and_a_broken_one_is_not() {
     // The daemon may no longer read the catalogue; what the helper has in force is the signed one.
     assert_eq!(machine.main_pid("gloveport-helper"), helper, "a broken catalogue ended the helper");
     machine.sh("gloveport init --yes && systemctl reload gloveport-helper");
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
 }
 
 #[test]
 fn an_upgrade_keeps_what_was_changed_and_tells_every_caller_how_it_ended() {
     let (machine, token) = Machine::in_service();
     with_wait(&machine);
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     let newer = packages::newer(&packages::built().deb, &programs::target().join("packages"));
     machine.put(&newer, "/root/newer.deb");
     std::fs::remove_file(&newer).expect("removing a package");
@@ -149,7 +145,7 @@ fn an_upgrade_keeps_what_was_changed_and_tells_every_caller_how_it_ended() {
     assert!(machine.sh(&format!("cat {CONFIG}")).contains(packages::NEW_SETTING));
     assert_eq!(machine.sh(&format!("stat --format='%a %U:%G' {CONFIG}")).trim(), "640 root:gloveport");
     assert_eq!(machine.sh("sha256sum /etc/gloveport/catalog.json"), force, "an upgrade permits nothing new");
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     machine.sh("gloveport audit verify");
 
     // One that an administrator changed stays, and the package's lies beside it.
@@ -160,34 +156,34 @@ fn an_upgrade_keeps_what_was_changed_and_tells_every_caller_how_it_ended() {
     assert!(kept.contains("max_sessions = 17") && !kept.contains(packages::NEW_SETTING), "{kept}");
     assert!(machine.sh(&format!("cat {CONFIG}.dpkg-dist")).contains(packages::NEW_SETTING));
     assert_eq!(machine.sh(&format!("stat --format='%a %U:%G' {CONFIG}")).trim(), "640 root:gloveport");
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
 }
 
 #[test]
 fn either_half_can_be_restarted_alone_and_both_come_back_after_a_reboot() {
     let (mut machine, token) = Machine::in_service();
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     let [daemon, helper] = ["gloveport", "gloveport-helper"].map(|unit| machine.main_pid(unit));
 
     machine.sh("systemctl restart gloveport-helper");
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     assert_eq!(machine.main_pid("gloveport"), daemon, "the daemon went with the helper");
     let helper_now = machine.main_pid("gloveport-helper");
     assert_ne!(helper_now, helper);
 
     machine.sh("systemctl restart gloveport");
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     assert_eq!(machine.main_pid("gloveport-helper"), helper_now, "the helper went with the daemon");
 
     // However either of them ends, it comes back.
     for unit in ["gloveport", "gloveport-helper"] {
         machine.sh(&format!("systemctl kill --kill-who=main --signal=KILL {unit}"));
     }
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
 
     let begun = Instant::now();
     machine.reboot();
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     println!("from reboot to the first answer: {:?}", begun.elapsed());
     machine.sh("gloveport audit verify");
     let resident = |unit: &str| {
@@ -200,7 +196,7 @@ fn either_half_can_be_restarted_alone_and_both_come_back_after_a_reboot() {
 #[test]
 fn removal_keeps_settings_keys_and_records_and_purging_does_not() {
     let (machine, token) = Machine::in_service();
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     machine.sh("dpkg --remove gloveport");
     for gone in ["/usr/bin/gloveport", "/usr/libexec/gloveport", "/run/gloveport"] {
         assert!(!machine.holds(&format!("test -e {gone}")), "{gone} is left");
@@ -215,7 +211,7 @@ fn removal_keeps_settings_keys_and_records_and_purging_does_not() {
 
     // Installed again it goes on where it was: the same token, the same chain.
     machine.sh("dpkg --install /root/gloveport.deb && systemctl enable --now gloveport");
-    wait_until_called(&machine, &token);
+    machine.wait_until_called(&token);
     machine.sh("gloveport audit verify");
 
     machine.sh("dpkg --purge gloveport");

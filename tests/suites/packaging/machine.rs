@@ -5,6 +5,7 @@ use gloveport_tests::{processes, programs};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a boot may take on a busy machine.
@@ -16,10 +17,20 @@ const BOOT: &str = r#"
 set -eu
 root=$1 place=$2
 mount -t overlay overlay -o "lowerdir=$root,upperdir=$place/upper,workdir=$place/work" "$place/root"
+# A control group of its own: two systemds in one would stop each other's services.
+group=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET)/${place##*/}
+mkdir -p "$group"
+echo $$ >"$group/cgroup.procs"
 # Landlock's calls are new to the container's own filter. No network but a loopback of its own.
 exec systemd-nspawn --quiet --boot --directory="$place/root" --machine="${place##*/}" --register=no --keep-unit \
     --private-network --kill-signal=SIGRTMIN+3 \
     --system-call-filter="landlock_create_ruleset landlock_add_rule landlock_restrict_self"
+"#;
+
+/// Control groups are removed from the leaves on.
+const REMOVE_GROUP: &str = r#"
+group=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET)/$1
+find "$group" -depth -type d -exec rmdir {} +
 "#;
 
 /// A running machine. Switched off and removed when it is dropped.
@@ -31,23 +42,13 @@ pub struct Machine {
 impl Machine {
     /// Boots a fresh one.
     pub fn boot() -> Self {
-        let root = output_of("packaging/test-root.sh", &[]);
-        let place = programs::target().join(format!("machines/gloveport-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let place = programs::target().join(format!("machines/gloveport-{}-{number}", std::process::id()));
         for part in ["root", "upper", "work"] {
             fs::create_dir_all(place.join(part)).expect("making a place for a machine");
         }
-        let console = File::create(place.join("console")).expect("a console");
-        let nspawn = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "sh", "-c", BOOT, "boot", root.trim()])
-            .arg(&place)
-            // One hierarchy, as every system that is installed today has it.
-            .env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
-            .stdin(Stdio::null())
-            .stdout(console.try_clone().expect("a console"))
-            .stderr(console)
-            .spawn()
-            .expect("unshare");
-        let mut machine = Self { nspawn, place };
+        let mut machine = Self { nspawn: switch_on(&place), place };
         machine.wait_for_boot();
         machine
     }
@@ -70,9 +71,13 @@ impl Machine {
 
     /// A command, from `PATH` and as root of the machine.
     pub fn command(&self, words: &[&str]) -> Command {
+        self.command_beside(self.leader().expect("the machine runs"), words)
+    }
+
+    fn command_beside(&self, leader: u32, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command
-            .args(["--target", &self.leader().expect("the machine runs").to_string(), "--all", "--"])
+            .args(["--target", &leader.to_string(), "--all", "--"])
             .args(["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"])
             .args(["DEBIAN_FRONTEND=noninteractive"])
             .args(words)
@@ -116,6 +121,26 @@ impl Machine {
         (code, result)
     }
 
+    /// Waits until a call is answered.
+    ///
+    /// # Panics
+    /// With what the last one said, and the journal, when none was for 15 seconds.
+    pub fn wait_until_called(&self, token: &str) {
+        let begun = Instant::now();
+        loop {
+            let output = self.run(&call(token, "uptime", "{}"));
+            if output.status.success() {
+                return;
+            }
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                begun.elapsed() < Duration::from_secs(15),
+                "no call is answered: {said}\n{}",
+                self.journal()
+            );
+        }
+    }
+
     /// Copies a file into it.
     pub fn put(&self, from: &Path, to: &str) {
         fs::copy(from, self.path(to)).expect("copying a file into a machine");
@@ -126,12 +151,15 @@ impl Machine {
         fs::write(self.path(to), text).expect("writing a file in a machine");
     }
 
-    /// Switches it off and on again.
+    /// Switches it off and on again. What was written stays.
     pub fn reboot(&mut self) {
-        let before = self.leader().expect("the machine runs");
         // The answer may not arrive any more.
         self.run(&["systemctl", "reboot"]);
-        processes::wait_until("the machine has gone down", PATIENCE, || self.leader() != Some(before));
+        // The container ends with a code that asks for another start.
+        processes::wait_until("the machine has gone down", PATIENCE, || {
+            self.nspawn.try_wait().expect("waiting for a machine").is_some()
+        });
+        self.nspawn = switch_on(&self.place);
         self.wait_for_boot();
     }
 
@@ -164,8 +192,11 @@ impl Machine {
                 panic!("the machine ended with {status}: {}", self.console());
             }
             // Some unit of a minimal system may fail on some host; that is not what is tested.
-            let is_up = |state: &[u8]| state == b"running\n" || state == b"degraded\n";
-            if self.leader().is_some() && is_up(&self.run(&["systemctl", "is-system-running"]).stdout) {
+            let is_up = |leader| {
+                let state = self.command_beside(leader, &["systemctl", "is-system-running"]).output();
+                state.is_ok_and(|state| [&b"running\n"[..], b"degraded\n"].contains(&state.stdout.as_slice()))
+            };
+            if self.leader().is_some_and(is_up) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -176,6 +207,21 @@ impl Machine {
     fn console(&self) -> String {
         fs::read_to_string(self.place.join("console")).unwrap_or_default()
     }
+}
+
+fn switch_on(place: &Path) -> Child {
+    let root = output_of("packaging/test-root.sh", &[]);
+    let console = File::create(place.join("console")).expect("a console");
+    Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", BOOT, "boot", root.trim()])
+        .arg(place)
+        // One hierarchy, as every system that is installed today has it.
+        .env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
+        .stdin(Stdio::null())
+        .stdout(console.try_clone().expect("a console"))
+        .stderr(console)
+        .spawn()
+        .expect("unshare")
 }
 
 /// The words of a call over TCP.
@@ -197,6 +243,8 @@ impl Drop for Machine {
         // Where it did not obey; the container ends with it.
         let _ = self.nspawn.kill();
         let _ = self.nspawn.wait();
+        let name = self.place.file_name().unwrap_or_default();
+        let _ = Command::new("sh").args(["-c", REMOVE_GROUP, "remove"]).arg(name).status();
         let _ = fs::remove_dir_all(&self.place);
     }
 }
