@@ -4,10 +4,12 @@
 
 mod catalogue_trust;
 mod confined_daemon;
+mod conformance;
 mod execute_command;
 mod filter;
 mod forgotten_rule;
 mod lifetimes;
+mod mcp;
 mod newcomer;
 mod one_shot;
 mod packaging;

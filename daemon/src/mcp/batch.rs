@@ -29,8 +29,9 @@ pub fn describe() -> Value {
         "title": "Run several tools",
         "description": "Calls several tools of this server one after the other. Each entry of `commands` is \
             {tool_name, parameters, tool_type, call_id}; the result holds {status, error, result, call_id} for \
-            each, in order. The status is success, failure (the tool refused or failed, or its program \
-            exited non-zero), or skipped (an earlier one failed and stop_on_failure is true).",
+            each, in order. The status is success (the tool answered; a non-zero exit code is an answer), failure \
+            (it refused, failed to start or timed out), or skipped (an earlier one failed and stop_on_failure \
+            is true).",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -95,20 +96,14 @@ pub async fn run(
     ToolResult::structured(json!({"results": results}))
 }
 
-/// How a command went: by its own word of success, where it says one.
+/// How a command went, as UFO's dispatcher judges it: a tool that answered is a success, whatever its program's
+/// exit code; a failure is what the protocol calls an error.
 fn outcome(result: ToolResult) -> (&'static str, Option<String>, Option<Value>) {
-    let said = result.structured.as_ref().and_then(|value| value.get("success")).and_then(Value::as_bool);
-    if !result.is_error && said.unwrap_or(true) {
-        return ("success", None, Some(result.structured.unwrap_or(Value::String(result.text))));
+    if result.is_error {
+        ("failure", Some(result.text), result.structured)
+    } else {
+        ("success", None, Some(result.structured.unwrap_or(Value::String(result.text))))
     }
-    let structured = result.structured;
-    let member = |name: &str| structured.as_ref().and_then(|value| value.get(name));
-    let error = match (member("error").and_then(Value::as_str), member("exit_code")) {
-        (Some(error), _) => error.to_owned(),
-        (None, Some(code)) if !result.is_error => format!("exit code {code}"),
-        (None, _) => result.text,
-    };
-    ("failure", Some(error), structured)
 }
 
 fn read(mut arguments: Members) -> Result<(Vec<Command>, bool), String> {
@@ -195,13 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn the_status_follows_the_result_s_own_word() {
+    fn a_tool_that_answered_is_a_success_whatever_its_exit_code() {
         let of = |value: Value| outcome(ToolResult::structured(value));
         assert_eq!(of(json!({"success": true, "exit_code": 0})).0, "success");
-        assert_eq!(of(json!({"uname": "Linux"})).0, "success");
         let (status, error, result) = of(json!({"success": false, "exit_code": 2, "stdout": "x"}));
-        assert_eq!((status, error.as_deref(), result.is_some()), ("failure", Some("exit code 2"), true));
-        assert_eq!(of(json!({"success": false, "error": "no"})).1.as_deref(), Some("no"));
+        assert_eq!((status, error), ("success", None));
+        assert_eq!(result.unwrap()["exit_code"], 2);
         let (status, error, result) = outcome(ToolResult::failure("refused"));
         assert_eq!((status, error.as_deref(), result), ("failure", Some("refused"), None));
     }

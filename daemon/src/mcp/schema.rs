@@ -150,12 +150,9 @@ fn integer(schema: &mut Schema, param: &Param) {
     schema.set("type", "integer");
     let negative = param.allow_dash || param.min.is_some_and(|min| min < 0);
     let least = param.min.or((!negative).then_some(0));
-    if let Some(least) = least {
-        schema.set("minimum", least);
-    }
-    if let Some(most) = param.max {
-        schema.set("maximum", most);
-    }
+    // JSON knows no largest integer; the contract's are of 64 bits.
+    schema.set("minimum", least.unwrap_or(i64::MIN));
+    schema.set("maximum", param.max.unwrap_or(i64::MAX));
     match (least, param.max) {
         (Some(least), Some(most)) => schema.note(format!("From {least} to {most}.")),
         (None, Some(most)) => schema.note(format!("At most {most}.")),
@@ -245,7 +242,7 @@ fn filter_schema(filter: Filter) -> Value {
             "description": format!("{what} (RE2 syntax, at most {PATTERN_LENGTH} characters).")})
     };
     let lines = |what: &str| {
-        json!({"type": "integer", "minimum": 1,
+        json!({"type": "integer", "minimum": 1, "maximum": i64::MAX,
             "description": format!("{what} Excludes the others of tail, head, count.")})
     };
     match filter {
@@ -365,7 +362,7 @@ mod tests {
         assert_eq!(schema["properties"]["api_key"], json!({"type": ["string", "null"]}));
         assert_eq!(
             schema["properties"]["timeout"],
-            json!({"type": ["integer", "null"], "default": 30,
+            json!({"type": ["integer", "null"], "minimum": i64::MIN, "maximum": i64::MAX, "default": 30,
                 "description": "Seconds; 30s if not given, at most 2m: a greater value is taken as 2m."})
         );
         assert_eq!(schema.get("required"), None);

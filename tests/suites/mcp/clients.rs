@@ -1,0 +1,152 @@
+//! Unmodified clients: progress, a tool that does not exist, and a call that is given up. (That they list, call
+//! and are refused with a wrong token, the suite `real_clients` shows.)
+
+use super::{add_token, pair};
+use gloveport_tests::mcp::Endpoint;
+use gloveport_tests::{Pair, Scene, clients, processes, programs};
+use serde_json::{Value, json};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+/// Progress of three steps, the error of an unknown tool, and the end of a tree whose call was given up.
+fn goes_the_whole_way(client: impl Fn() -> Command, mode: &[&str]) {
+    let pair = pair();
+    let said = clients::run(client(), &pair.endpoint, &[&["steps", "{}"], mode].concat());
+    assert_eq!(said["structured"]["success"], true, "{said:#}");
+    let progress: Vec<f64> =
+        said["progress"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+    assert!(progress.len() >= 3 && progress.windows(2).all(|pair| pair[0] < pair[1]), "{said:#}");
+    assert!(said["unknown"].as_str().is_some_and(|error| error.contains("Unknown tool")), "{said:#}");
+
+    let tree = json!({"params": {"words": ["daemon", "20000"]}}).to_string();
+    let said = clients::run(client(), &pair.endpoint, &[&["probe", &tree], mode, &["1"]].concat());
+    assert_eq!(said["cancelled"], true, "{said:#}");
+    assert_eq!(said["tools"], json!(["fail", "late", "missing", "probe", "run_batch", "steps"]));
+    processes::wait_until_gone(pair.scene.run.number, Duration::from_secs(1));
+}
+
+#[test]
+fn fastmcp() {
+    goes_the_whole_way(|| clients::python("fastmcp", "fastmcp_http.py"), &[]);
+}
+
+#[test]
+fn fastmcp_as_ufo_pins_it() {
+    goes_the_whole_way(|| clients::python("fastmcp-ufo", "fastmcp_http.py"), &[]);
+}
+
+#[test]
+fn the_official_python_sdk() {
+    goes_the_whole_way(|| clients::python("mcp", "python_sdk_http.py"), &["auto"]);
+}
+
+#[test]
+fn the_official_python_sdk_in_the_legacy_era() {
+    goes_the_whole_way(|| clients::python("mcp", "python_sdk_http.py"), &["legacy"]);
+}
+
+#[test]
+fn the_official_python_sdk_of_the_first_generation() {
+    goes_the_whole_way(|| clients::python("mcp-legacy", "python_sdk_legacy_http.py"), &[]);
+}
+
+#[test]
+fn the_typescript_sdk_of_the_first_generation() {
+    goes_the_whole_way(|| clients::node("typescript_sdk_v1.mjs"), &[]);
+}
+
+#[test]
+fn the_typescript_sdk() {
+    goes_the_whole_way(|| clients::node("typescript_sdk_v2.mjs"), &["auto"]);
+}
+
+#[test]
+fn the_typescript_sdk_in_the_legacy_era() {
+    goes_the_whole_way(|| clients::node("typescript_sdk_v2.mjs"), &["legacy"]);
+}
+
+/// Runs the inspector's command line.
+fn inspect(endpoint: &Endpoint, words: &[&str]) -> Output {
+    let place = programs::target().join("clients/node/node_modules/.bin");
+    let mut command = Command::new(place.join("node"));
+    command.arg(place.join("mcp-inspector")).arg("--cli").arg(endpoint.url()).args(["--transport", "http"]);
+    if let Some(token) = &endpoint.token {
+        command.arg("--header").arg(format!("Authorization: Bearer {token}"));
+    }
+    command.args(words).stdin(std::process::Stdio::null()).output().expect("starting the inspector")
+}
+
+fn document(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}{output:?}"))
+}
+
+#[test]
+fn the_inspector_s_command_line_in_both_eras() {
+    let pair = pair();
+    for era in ["legacy", "modern"] {
+        let ask = |words: &[&str]| inspect(&pair, &[words, &["--protocol-era", era]].concat());
+        let listed = document(&ask(&["--method", "tools/list"]));
+        let names: Vec<&str> = listed["tools"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|tool| tool["name"].as_str())
+            .collect();
+        assert_eq!(names, ["fail", "late", "missing", "probe", "run_batch", "steps"], "{era}");
+        let called = document(&ask(&["--method", "tools/call", "--tool-name", "fail"]));
+        assert_eq!(called["structuredContent"]["exit_code"], 3, "{era}: {called:#}");
+        let unknown = ask(&["--method", "tools/call", "--tool-name", "nope"]);
+        assert!(!unknown.status.success(), "{era}: {unknown:?}");
+    }
+    let stranger = pair.with_token("gp_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    let refused = inspect(&stranger, &["--method", "tools/list"]);
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("auth"), "{refused:?}");
+}
+
+/// UFO's LinuxAgent has no place for a header: what it needs is in the URL or among the arguments.
+fn ufo(via: &str, endpoint: impl Fn(&Pair, &Value) -> Endpoint, key: impl Fn(&Value) -> Option<String>) {
+    let scene = Scene::new();
+    let catalog = scene.linux_agent(&[]);
+    let pair = scene.pair_of(&[&catalog]);
+    let token = add_token(&pair, "ufo", &["--via", via, "--max-risk", "dangerous"]);
+    let with_key = |mut arguments: Value| {
+        if let Some(key) = key(&token) {
+            arguments["api_key"] = json!(key);
+        }
+        arguments
+    };
+    let calls = json!([
+        ["execute_command", with_key(json!({"command": "echo hello", "timeout": 30}))],
+        ["execute_command", with_key(json!({"command": "ls /nonexistent"}))],
+        ["execute_command", with_key(json!({"command": "top -b -n 1 | head -n 10"}))],
+        ["get_system_info", with_key(json!({}))],
+    ]);
+    let client = clients::python("fastmcp-ufo", "ufo.py");
+    let said = clients::run(client, &endpoint(&pair, &token), &[&calls.to_string()]);
+    let names: Vec<&String> = said["tools"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    for name in ["execute_command", "get_system_info"] {
+        assert!(names.iter().any(|listed| *listed == name), "{said:#}");
+    }
+    let results = &said["results"];
+    for at in 0..4 {
+        assert_eq!(results[at]["status"], "success", "{:#}", results[at]);
+    }
+    assert_eq!(results[0]["result"]["stdout"], "hello\n");
+    assert_eq!(results[1]["result"]["exit_code"], 2);
+    assert!(results[2]["result"]["error"].as_str().is_some_and(|error| error.contains("blocked by policy")));
+    assert!(results[3]["result"]["uname"].as_str().is_some_and(|text| text.contains("Linux")), "{results:#}");
+}
+
+#[test]
+fn ufo_through_a_capability_path() {
+    let by_path = |_: &Pair, token: &Value| Endpoint::of(token["url"].as_str().expect("a URL"), None);
+    ufo("path", by_path, |_| None);
+}
+
+#[test]
+fn ufo_through_argument_keys() {
+    let plain = |pair: &Pair, _: &Value| Endpoint { token: None, ..pair.endpoint.clone() };
+    ufo("argument", plain, |token| token["token"].as_str().map(str::to_owned));
+}

@@ -1,0 +1,129 @@
+//! What many clients cost: memory for those that never come back, and time for an answer in a stream.
+
+use super::pair;
+use super::wire::{STREAM, legacy};
+use gloveport_tests::{Pair, processes};
+use serde_json::json;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+/// A connection that is kept for many requests.
+struct Kept(BufReader<TcpStream>);
+
+impl Kept {
+    fn open(pair: &Pair) -> Self {
+        let stream = TcpStream::connect(&pair.address).expect("a connection");
+        stream.set_nodelay(true).expect("TCP_NODELAY");
+        Self(BufReader::new(stream))
+    }
+
+    /// Sends a request; status and content type of the answer, which is read to its end.
+    fn ask(&mut self, pair: &Pair, body: &str) -> (String, String) {
+        let token = pair.token.as_deref().unwrap_or_default();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.0.get_mut().write_all(request.as_bytes()).expect("sending a request");
+        let (mut status, mut kind, mut length) = (String::new(), String::new(), None);
+        loop {
+            let line = self.line();
+            match line.split_once(": ") {
+                None if line.is_empty() => break,
+                None => status = line,
+                Some((name, value)) if name.eq_ignore_ascii_case("content-type") => kind = value.to_owned(),
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = value.parse().ok()
+                }
+                Some(_) => {}
+            }
+        }
+        match length {
+            Some(length) => self.skip(length),
+            None => loop {
+                let size = u64::from_str_radix(&self.line(), 16).expect("the size of a chunk");
+                self.skip(size + 2);
+                if size == 0 {
+                    break;
+                }
+            },
+        }
+        (status, kind)
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("reading an answer");
+        line.trim_end().to_owned()
+    }
+
+    fn skip(&mut self, bytes: u64) {
+        io::copy(&mut self.0.by_ref().take(bytes), &mut io::sink()).expect("reading a body");
+    }
+}
+
+/// Thousands of clients that initialise and are never seen again; how much the daemon grew, KiB.
+fn abandon(pair: &Pair, clients: usize) -> u64 {
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "a client that crashes", "version": "1"}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
+    let daemon = pair.process("gloveportd").pid;
+    let mut connection = Kept::open(pair);
+    connection.ask(pair, &body);
+    let before = processes::resident(daemon);
+    for _ in 0..clients {
+        let (status, _) = connection.ask(pair, &body);
+        assert!(status.ends_with("200 OK"), "{status}");
+    }
+    processes::resident(daemon).saturating_sub(before)
+}
+
+#[test]
+fn ten_thousand_abandoned_sessions_take_the_memory_of_a_few_hundred() {
+    let pair = pair();
+    let few = abandon(&pair, 500);
+    let many = abandon(&pair, 10_000);
+    eprintln!("the daemon grew by {few} KiB with 500 abandoned clients, by {many} KiB with 10,000 more");
+    assert!(many < 512, "the daemon grew by {many} KiB");
+    let ping = legacy(&pair, json!(1), "ping", json!({}));
+    assert_eq!(pair.send(&ping).status, 200);
+}
+
+mod alone {
+    use super::{Kept, STREAM, json, pair};
+    use gloveport_tests::Pair;
+    use serde_json::Value;
+    use std::time::{Duration, Instant};
+
+    /// The median time of 50 calls on one connection, and the content type of their answers.
+    fn median(pair: &Pair, params: &Value) -> (Duration, String) {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let mut connection = Kept::open(pair);
+        let mut kind = String::new();
+        let mut times: Vec<Duration> = (0..50)
+            .map(|_| {
+                let begun = Instant::now();
+                kind = connection.ask(pair, &body).1;
+                begun.elapsed()
+            })
+            .collect();
+        times.sort();
+        (times[times.len() / 2], kind)
+    }
+
+    #[test]
+    fn an_answer_in_a_stream_does_not_wait_for_an_acknowledgement() {
+        let pair = pair();
+        let (plain, _) = median(&pair, &json!({"name": "fail"}));
+        let (streamed, kind) = median(&pair, &json!({"name": "fail", "_meta": {"progressToken": 1}}));
+        assert_eq!(kind, STREAM);
+        eprintln!("50 calls on one connection: {plain:?} each as a document, {streamed:?} as a stream");
+        // Without TCP_NODELAY a stream waits 40 ms for the kernel's delayed acknowledgement.
+        assert!(
+            streamed < plain + Duration::from_millis(20),
+            "{plain:?} as a document, {streamed:?} as a stream"
+        );
+    }
+}
