@@ -252,7 +252,8 @@ fn rows_bytes_and_time_are_bounded_and_a_cancelled_statement_ends_on_the_server(
     let killed = Instant::now();
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let answer = finish(child, scratch, max_output);
-    assert!(killed.elapsed() < Duration::from_millis(200), "the helper kills after 200 ms");
+    // Milliseconds on a host that is not busy; the helper's KILL comes 200 ms after its TERM.
+    assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
     assert_eq!((answer.code, answer.value), (143, Value::Null));
     let until = Instant::now() + Duration::from_secs(2);
     while maria.running() {
