@@ -7,7 +7,7 @@ mod server;
 use gloveport_tests::stdio::{self, Bridge};
 use gloveport_tests::{Pair, Scene, processes};
 use serde_json::{Value, json};
-use server::{Keys, Place, Server, client};
+use server::{Keys, Server, client};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ struct Site {
 fn site() -> Site {
     let scene = Scene::new();
     let say = scene.exec("say", &[&scene.probe(), "print", "{word}"]).with(json!({
-        "arguments": "flat", "params": {"word": {"type": "string"}},
+        "arguments": "flat", "params": {"word": {"type": "string"}}, "concurrency": 64,
     }));
     let wait = scene.exec("wait", &["/usr/bin/sleep", "{seconds}"]).with(json!({
         "arguments": "flat", "params": {"seconds": {"type": "integer", "max": 600}}, "timeout": "600s",
@@ -33,7 +33,7 @@ fn site() -> Site {
     let pair = scene.pair(&[say, wait]);
     stdio::allow_root(&pair.scene);
     let keys = Keys::new(&pair.scene);
-    let place = Place::loopback(2201);
+    let place = keys.loopback(2201);
     keys.know("web1", &place);
     let server = keys.serve(&pair.state, &place);
     place.await_listener();
@@ -107,8 +107,8 @@ fn a_lost_connection_fails_what_waits_on_it_and_is_opened_again() {
 fn a_host_that_is_down_is_an_error_for_that_host_alone() {
     let site = site();
     // One that refuses, and one that accepts and never says a word.
-    site.keys.know("down", &Place::loopback(2299));
-    let silent = Place::loopback(2298);
+    site.keys.know("down", &site.keys.loopback(2299));
+    let silent = site.keys.loopback(2298);
     let _listener = TcpListener::bind((silent.address.as_str(), silent.port)).expect("a listener");
     site.keys.know("silent", &silent);
     let client = site.client(&["web1", "down", "silent"], &["--connect-timeout", "4"]);
@@ -139,7 +139,7 @@ fn a_host_that_is_down_is_an_error_for_that_host_alone() {
 #[test]
 fn a_host_that_comes_back_is_served_again() {
     let site = site();
-    let place = Place::loopback(2202);
+    let place = site.keys.loopback(2202);
     site.keys.know("web2", &place);
     let client = site.client(&["web1", "web2"], &[]);
     assert!(client.call("say", json!({"host": "web2", "word": "x"})).is_error());
@@ -158,7 +158,7 @@ fn a_host_that_comes_back_is_served_again() {
 #[test]
 fn a_host_key_that_is_not_the_known_one_is_refused() {
     let site = site();
-    site.keys.mistake("imposter", &Place::loopback(2201));
+    site.keys.mistake("imposter", &site.keys.loopback(2201));
     // Not even where the user's own configuration would let it pass.
     let config = site.keys.config();
     let text = std::fs::read_to_string(&config).expect("the configuration");
@@ -172,7 +172,7 @@ fn a_host_key_that_is_not_the_known_one_is_refused() {
 #[test]
 fn a_call_names_one_of_the_hosts() {
     let site = site();
-    site.keys.know("web2", &Place::loopback(2201));
+    site.keys.know("web2", &site.keys.loopback(2201));
     let client = site.client(&["web1", "web2"], &[]);
     for arguments in
         [json!({"word": "x"}), json!({"word": "x", "host": "db9"}), json!({"word": "x", "host": 1})]
@@ -262,16 +262,12 @@ fn a_deadline_that_passes_ends_the_run_there_and_says_so() {
 #[test]
 fn calls_run_at_once_and_do_not_mix_their_answers() {
     let site = site();
-    site.keys.know("web2", &Place::loopback(2201));
+    site.keys.know("web2", &site.keys.loopback(2201));
     let client = site.client(&["web1", "web2"], &[]);
     let slow = client.begin_call("wait", json!({"host": "web1", "seconds": 300}));
     let words: Vec<(u64, String, &str)> = (0..24)
         .map(|number| {
             let (word, host) = (format!("word-{number}"), ["web1", "web2"][number % 2]);
-            // The action runs eight at once; more would be refused, not queued.
-            if number % 6 == 5 {
-                std::thread::sleep(Duration::from_millis(150));
-            }
             (client.begin_call("say", json!({"host": host, "word": word})), word, host)
         })
         .collect();

@@ -7,11 +7,14 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// The keys and the client's configuration that the servers of a test share.
 pub struct Keys {
     directory: PathBuf,
+    /// Addresses of this one's own, beginning with 127.
+    network: [u8; 3],
 }
 
 /// Where a server listens, and how it is run.
@@ -44,10 +47,19 @@ impl Keys {
                 .status();
             assert!(status.expect("ssh-keygen").success());
         }
-        let keys = Self { directory };
+        static COUNT: AtomicU8 = AtomicU8::new(0);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let network = [COUNT.fetch_add(1, Ordering::Relaxed) | 64, high, low];
+        let keys = Self { directory, network };
         fs::write(keys.config(), "").expect("writing a configuration");
         fs::write(keys.directory.join("known_hosts"), "").expect("writing known_hosts");
         keys
+    }
+
+    /// A place on loopback that no other test uses: its address is made of the number of this process.
+    pub fn loopback(&self, port: u16) -> Place<'static> {
+        let [a, b, c] = self.network;
+        Place { address: format!("127.{a}.{b}.{c}"), port, namespace: None }
     }
 
     /// The client's configuration: `ssh -F`.
@@ -128,14 +140,6 @@ impl Keys {
             .spawn()
             .expect("sshd; packaging/prerequisites.sh test installs it");
         Server { child, log }
-    }
-}
-
-impl Place<'static> {
-    /// A place on loopback that no other test uses: the address is made of the number of this process.
-    pub fn loopback(port: u16) -> Self {
-        let [_, a, b, c] = std::process::id().to_be_bytes();
-        Self { address: format!("127.{}.{b}.{c}", 64 | (a & 63)), port, namespace: None }
     }
 }
 

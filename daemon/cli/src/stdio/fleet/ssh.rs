@@ -66,7 +66,8 @@ impl Ssh {
     /// Why a connection ended: what ssh said, and how to see it by hand.
     pub fn reason(&self, target: &Target, status: Option<ExitStatus>, stderr: &str) -> String {
         let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let said = out::printable(&lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join("; "));
+        // The last two lines: what is wrong and what follows. Before them stands advice such as to forget a key.
+        let said = out::printable(&lines.get(lines.len().saturating_sub(2)..).unwrap_or_default().join("; "));
         let said: String = said.chars().take(REASON).collect();
         let what = match (status.and_then(|status| status.code()), said.as_str()) {
             (Some(NOT_FOUND), _) => {
@@ -108,7 +109,11 @@ mod tests {
     #[test]
     fn a_reason_is_what_ssh_said_and_cannot_move_a_cursor() {
         let target = "ops@db1".parse().unwrap();
-        let reason = ssh().reason(&target, None, "x\n\nHost key\u{1b}[2J verification failed.\r\n");
+        let reason = ssh().reason(
+            &target,
+            None,
+            "remove it with: ...\nx\n\nHost key\u{1b}[2J verification failed.\r\n",
+        );
         assert_eq!(
             reason,
             "x; Host key\\u{1b}[2J verification failed. (try by hand: ssh ops@db1 gloveport stdio </dev/null)"
