@@ -38,9 +38,9 @@ fn be_the_operator(pair: &Pair, over: &AtomicBool) {
     let mut answered = 0;
     while !over.load(Ordering::Relaxed) {
         let chain = fs::read_to_string(pair.state.join("audit.jsonl")).unwrap_or_default();
-        let ended =
+        let begun =
             |line: &&str| line.contains("test_trigger_tool_change") && line.contains(r#""kind":"accepted""#);
-        let asked = chain.lines().filter(ended).count();
+        let asked = chain.lines().filter(begun).count();
         while answered < asked {
             answered += 1;
             add_token(pair, &format!("change-{answered}"), "header");

@@ -1,6 +1,6 @@
 //! Calls in flight: progress, cancellation, and callers who all send the same id.
 
-use super::wire::{ACCEPTED, STREAM, check, legacy, notification};
+use super::wire::{ACCEPTED, STREAM, check, legacy, notification, with};
 use super::{add_token, pair};
 use gloveport_tests::http::{self, Request, Response};
 use gloveport_tests::mcp::{VERSION, finish};
@@ -52,7 +52,7 @@ impl<'a> Session<'a> {
         let authorization = format!("Bearer {token}");
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
         let request = legacy(pair, json!(1), "initialize", params);
-        let response = pair.send(&super::wire::with(request, "Authorization", &authorization));
+        let response = pair.send(&with(request, "Authorization", &authorization));
         let id = response.header("mcp-session-id").expect("a session").to_owned();
         Self { pair, id, authorization }
     }
@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
     }
 
     fn within(&self, request: Request) -> Request {
-        super::wire::with(request, "Authorization", &self.authorization).header("Mcp-Session-Id", &self.id)
+        with(request, "Authorization", &self.authorization).header("Mcp-Session-Id", &self.id)
     }
 
     fn call(&self, params: Value) -> TcpStream {

@@ -6,6 +6,7 @@ mod flight;
 mod form;
 mod legacy;
 mod load;
+mod loopback;
 mod modern;
 mod schema;
 mod subscriptions;

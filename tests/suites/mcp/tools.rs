@@ -71,7 +71,7 @@ fn annotations_follow_the_risk() {
     let page = scene.action(
         "page",
         json!({"builtin": "http_get", "builtin_config": {"url_prefixes": ["http://127.0.0.1:1/"]},
-            "sandbox": {"network": ["loopback"]}, "params": {"url": {"type": "string", "max_length": 100}}}),
+            "params": {"url": {"type": "string", "max_length": 100}}}),
     );
     let [look, change, wipe] = [("look", "read"), ("change", "write"), ("wipe", "dangerous")]
         .map(|(name, risk)| with_risk(&scene, name, risk));
