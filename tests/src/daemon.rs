@@ -16,6 +16,7 @@ pub struct Daemon {
     /// Where it listens, and the helper's token.
     pub endpoint: Endpoint,
     child: Child,
+    killed: bool,
     log: PathBuf,
 }
 
@@ -55,7 +56,7 @@ impl Helper {
             panic!("gloveportd does not listen: {line}{}", fs::read_to_string(&log).unwrap_or_default());
         };
         let endpoint = Endpoint::of(&format!("http://{address}/mcp"), Some(TOKEN));
-        Daemon { endpoint, child, log }
+        Daemon { endpoint, child, killed: false, log }
     }
 }
 
@@ -63,6 +64,13 @@ impl Daemon {
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Kills it, as no signal that it could handle does.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("killing the daemon");
+        self.child.wait().expect("waiting for the daemon");
+        self.killed = true;
     }
 
     /// What it has logged.
@@ -78,6 +86,7 @@ impl Drop for Daemon {
             eprintln!("--- {}\n{}", self.log.display(), self.log());
             return;
         }
-        assert!(status.is_some_and(|status| status.success()), "gloveportd ended with {status:?}");
+        let ended_well = status.is_some_and(|status| status.success());
+        assert!(self.killed || ended_well, "gloveportd ended with {status:?}");
     }
 }

@@ -13,6 +13,7 @@ mod exec;
 mod files;
 mod identity;
 mod network;
+mod product;
 mod raw;
 mod state;
 mod trees;
@@ -34,7 +35,8 @@ pub extern "C" fn main(_argc: libc::c_int, _argv: *const *const libc::c_char) ->
         .or_else(|| files::attack(subcommand, args))
         .or_else(|| network::attack(subcommand, args))
         .or_else(|| identity::attack(subcommand, args))
-        .or_else(|| calls::attack(subcommand, args));
+        .or_else(|| calls::attack(subcommand, args))
+        .or_else(|| product::attack(subcommand, args));
     match outcome {
         Some(outcome) => {
             report(outcome);

@@ -1,0 +1,93 @@
+//! System calls of running processes: recorded, or made to fail.
+
+use crate::processes;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A system call as strace prints it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, without the brackets.
+    pub arguments: String,
+    /// What it returned: a number, or `-1 ENAME (text)`.
+    pub result: String,
+}
+
+/// strace, attached to a process. It lets go when it is dropped.
+#[derive(Debug)]
+pub struct Strace {
+    child: Child,
+    files: PathBuf,
+}
+
+impl Strace {
+    /// Attaches to a process, which must be waiting in a system call, and to whatever it forks from now on, with further words such as
+    /// `-einject=setgroups:error=EPERM`. What is recorded lies in a file for each process, whose names begin
+    /// with `files`.
+    ///
+    /// # Panics
+    /// Where strace does not come to attach.
+    pub fn attach(pid: u32, files: &Path, words: &[String]) -> Self {
+        let child = Command::new("strace")
+            .args(["-q", "-f", "-ff", "-s", "200", "-o"])
+            .arg(files)
+            .args(words)
+            .arg("-p")
+            .arg(pid.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("strace (package strace)");
+        let this = Self { child, files: files.to_owned() };
+        // The call that the process waits in is begun again, and is the first one of its record. Before that
+        // strace may hold the process without looking at its calls yet.
+        let record = format!("{}.{pid}", files.display());
+        processes::wait_until("strace has attached", Duration::from_secs(20), || {
+            fs::metadata(&record).is_ok_and(|file| file.len() > 0)
+        });
+        this
+    }
+
+    /// Lets go; the calls of each process, in order.
+    pub fn finish(mut self) -> Vec<Vec<Call>> {
+        self.let_go();
+        let directory = self.files.parent().expect("a file in a directory");
+        let prefix = format!("{}.", self.files.file_name().expect("a name").to_string_lossy());
+        let entries = fs::read_dir(directory).expect("the directory of the record").flatten();
+        let files = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+        files
+            .filter_map(|entry| fs::read(entry.path()).ok())
+            .map(|text| String::from_utf8_lossy(&text).lines().filter_map(parse).collect())
+            .collect()
+    }
+
+    fn let_go(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Strace {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+/// A line of the record; `None` for signals and ends.
+fn parse(line: &str) -> Option<Call> {
+    let (name, rest) = line.split_once('(')?;
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return None;
+    }
+    let (arguments, result) = rest.rsplit_once(" = ")?;
+    let arguments = arguments.trim_end().trim_end_matches(')');
+    Some(Call { name: name.into(), arguments: arguments.into(), result: result.trim().into() })
+}
