@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a host may take to confirm that it has read a cancellation.
-const CONFIRM: Duration = Duration::from_secs(2);
+const CONFIRM: Duration = Duration::from_secs(5);
 /// Pages of tools that are read at most: a daemon that never ends its list must not hold the client.
 const PAGES: usize = 1000;
 
@@ -33,6 +33,13 @@ pub struct Known {
     pub tools: Option<Vec<Value>>,
     /// Why it did not answer the last time.
     pub trouble: Option<String>,
+}
+
+impl Known {
+    /// Whether the host has neither answered nor failed.
+    pub fn is_nothing(&self) -> bool {
+        self.tools.is_none() && self.trouble.is_none()
+    }
 }
 
 /// Why there is no answer.

@@ -27,14 +27,14 @@ use protocol::{
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tools::{HOST, HOSTS, Listed};
 
 /// Requests at once, over all hosts. It bounds our threads.
 const IN_FLIGHT: usize = 256;
-/// How long a list of tools waits for hosts that have not answered yet. They are offered all the same.
+/// How long a list of tools waits for hosts that do not answer. They are offered all the same.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often connections are looked at for being idle.
 const LOOK: Duration = Duration::from_millis(500);
@@ -56,6 +56,8 @@ pub struct Limits {
 pub struct Fleet {
     hosts: Vec<Arc<Host>>,
     limits: Limits,
+    /// How long connecting to a host may take.
+    connect: Duration,
     output: Arc<Output>,
     /// Name and version of the client, as its `initialize` gave them.
     client: Mutex<Option<Value>>,
@@ -141,6 +143,7 @@ impl Fleet {
         Ok(Self {
             hosts,
             limits,
+            connect: ssh.connect,
             output,
             client: Mutex::default(),
             requests: Mutex::default(),
@@ -221,7 +224,8 @@ impl Fleet {
         }
     }
 
-    /// Asks all hosts for their tools at once, and waits for them within [`PATIENCE`].
+    /// Asks all hosts for their tools at once, and waits for them: within [`PATIENCE`], and for those that
+    /// were never asked before until they have either connected or failed. Many clients list once and for all.
     fn refresh(&self) {
         let (done, all) = mpsc::channel::<()>();
         for host in &self.hosts {
@@ -234,8 +238,15 @@ impl Fleet {
             });
         }
         drop(done);
+        let at_last = Instant::now() + self.connect + PATIENCE;
+        let mut wait = PATIENCE;
         // Nothing is ever sent: the channel closes when the last host is done.
-        let _ = all.recv_timeout(PATIENCE);
+        while all.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
+            && Instant::now() < at_last
+            && self.hosts.iter().any(|host| host.known().is_nothing())
+        {
+            wait = LOOK;
+        }
     }
 
     fn tools(&self) -> Vec<Value> {
