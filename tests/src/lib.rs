@@ -22,6 +22,7 @@ pub mod processes;
 pub mod programs;
 pub mod scene;
 pub mod signing;
+pub mod stdio;
 pub mod uid;
 
 pub use daemon::Daemon;
