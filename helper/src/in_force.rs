@@ -80,6 +80,16 @@ impl InForce {
         Ok(this)
     }
 
+    /// What an operator should look at, although it is allowed.
+    pub fn warnings(&self) -> impl Iterator<Item = String> + '_ {
+        self.catalog.actions.iter().filter(|action| action.allow_interpreter).map(|action| {
+            format!(
+                "`{}` may run an interpreter (allow_interpreter): whatever text reaches it runs",
+                action.name
+            )
+        })
+    }
+
     /// The filters of one sandbox of an action.
     pub fn filters(&self, action: &Action, sandbox: &Sandbox) -> Option<&Filters> {
         self.filters.get(&filter_key(action, sandbox))

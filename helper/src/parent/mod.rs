@@ -105,8 +105,7 @@ impl<'a> Parent<'a> {
             writer_retry: None,
         };
         this.record(this.catalog_record(Kind::Started))?;
-        notify::ready(&this.sentence());
-        log::info(this.sentence());
+        this.announce();
         Ok(this)
     }
 
@@ -337,8 +336,14 @@ impl<'a> Parent<'a> {
         if let Err(error) = self.record(record) {
             log::error(error);
         }
+        self.announce();
+    }
+
+    /// Tells the service manager and the log what is in force.
+    fn announce(&self) {
         notify::ready(&self.sentence());
         log::info(self.sentence());
+        self.in_force.iter().flat_map(InForce::warnings).for_each(log::warning);
     }
 
     fn catalog_record(&self, kind: Kind) -> Record {
