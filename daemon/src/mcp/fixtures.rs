@@ -19,6 +19,7 @@ pub fn snapshot(actions: Value) -> Snapshot {
         catalog: Ok(Arc::new(catalog)),
         tokens: Tokens::default(),
         digest: Some([0; 32]),
+        rejected: None,
         unsupported: BTreeMap::new(),
         layers: Vec::new(),
         run_as: BTreeSet::new(),

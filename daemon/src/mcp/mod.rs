@@ -80,7 +80,13 @@ impl Exchange {
     /// One page of tools as a whole reply. `more` joins the result's members.
     fn list_tools(&self, id: &Value, params: &Members, mut more: Members) -> Result<Vec<u8>, RpcError> {
         let snapshot = self.state.policy.snapshot();
-        if let Err(reason) = &snapshot.catalog
+        let reason = match &snapshot.catalog {
+            Err(reason) => Some(reason.clone()),
+            Ok(_) => {
+                snapshot.rejected.as_ref().map(|why| format!("an older catalogue stays in force: {why}"))
+            }
+        };
+        if let Some(reason) = reason
             && let Some(meta) = more.entry("_meta").or_insert_with(|| json!({})).as_object_mut()
         {
             meta.insert("gloveport/catalog".to_owned(), json!(reason));

@@ -37,6 +37,8 @@ pub struct Snapshot {
     pub tokens: Tokens,
     /// SHA-256 of the catalogue in force.
     pub digest: Option<[u8; 32]>,
+    /// Why a newer catalogue was not taken, where an older one stays in force.
+    pub rejected: Option<String>,
     /// Actions that this host cannot run, with the reason.
     pub unsupported: BTreeMap<String, String>,
     /// The kernel layers that the helper found.
@@ -72,6 +74,7 @@ impl Policy {
             catalog: Err("the helper has not been asked yet".into()),
             tokens: Tokens::default(),
             digest: None,
+            rejected: None,
             unsupported: BTreeMap::new(),
             layers: Vec::new(),
             run_as: BTreeSet::new(),
@@ -145,6 +148,7 @@ impl Policy {
         let same_catalog = same_catalog(&next.catalog, &old.catalog);
         let same = same_catalog
             && next.digest == old.digest
+            && next.rejected == old.rejected
             && next.unsupported == old.unsupported
             && next.layers == old.layers;
         if !same {
@@ -157,6 +161,9 @@ impl Policy {
                     );
                 }
                 Err(problem) => log::write(Level::Warning, format_args!("no catalogue: {problem}")),
+            }
+            if let Some(reason) = next.rejected.as_ref().filter(|_| next.rejected != old.rejected) {
+                log::write(Level::Warning, format_args!("an older catalogue stays in force: {reason}"));
             }
             // The tokens may have changed while the helper was asked.
             let next = Snapshot { tokens: old.tokens.clone(), ..next };
@@ -216,7 +223,9 @@ impl Policy {
         };
         let unsupported =
             status.unsupported.iter().map(|entry| (entry.action.clone(), entry.reason.clone())).collect();
-        Snapshot { catalog, digest: status.digest, unsupported, layers: status.layers.clone(), run_as, ..old }
+        let rejected = status.reason.clone().filter(|_| status.digest.is_some());
+        let layers = status.layers.clone();
+        Snapshot { catalog, digest: status.digest, rejected, unsupported, layers, run_as, ..old }
     }
 
     /// A helper that is away for a moment changes nothing: calls say so themselves.

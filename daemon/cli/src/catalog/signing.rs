@@ -40,7 +40,10 @@ pub(super) fn run(file: Option<&Path>, key: Option<&Path>, paths: &Paths) -> Out
     if placed.is_some() {
         install::activate(&paths.config_dir, &digest)
             .map_err(|error| Failure::new(format!("signed, but it cannot be put into force: {error}")))?;
-        out::note(format_args!("in force: {}", paths.catalog.display()));
+        out::note(format_args!(
+            "{} leads to it; the helper takes it over when it reloads: systemctl reload gloveport-helper",
+            paths.catalog.display()
+        ));
     }
     Ok(0)
 }
