@@ -104,7 +104,13 @@ fn compile(name: &str, pattern: &str) -> Result<Regex, String> {
         .size_limit(PATTERN_SIZE)
         .dfa_size_limit(PATTERN_SIZE)
         .build()
-        .map_err(|error| format!("{name}: no pattern in RE2 syntax: {error}"))
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(most) => format!(
+                "{name}: compiles to more than {most} bytes, the most that a pattern may cost; repetitions within \
+                 repetitions multiply"
+            ),
+            error => format!("{name}: no pattern in RE2 syntax: {error}"),
+        })
 }
 
 /// What is left of a stream.
@@ -355,7 +361,10 @@ mod tests {
             (Filters { matching: Some("(".into()), ..none.clone() }, "match: no pattern"),
             (Filters { matching: Some("(?=a)".into()), ..none.clone() }, "match: no pattern"),
             (Filters { exclude: Some(r"(a)\1".into()), ..none.clone() }, "exclude: no pattern"),
-            (Filters { matching: Some(r"\w{1000}{1000}".into()), ..none.clone() }, "match: no pattern"),
+            (
+                Filters { matching: Some(r"\w{1000}{1000}".into()), ..none.clone() },
+                "match: compiles to more than 1048576",
+            ),
             (Filters { matching: Some("a".repeat(201)), ..none.clone() }, "match: 201 characters"),
         ] {
             let error = FilterPlan::new(&action("[match, exclude, tail, head, count]"), &filters)

@@ -127,6 +127,19 @@ impl StepEnd {
     fn succeeded(&self) -> bool {
         self.report.status == StepStatus::Success
     }
+
+    fn was_skipped(&self) -> bool {
+        self.report.status == StepStatus::Skipped
+    }
+
+    /// A broken pipe that was our doing counts as a failure all the same.
+    fn count_broken_pipe(&mut self) {
+        if self.report.signal == Some(SIGPIPE) && self.succeeded() {
+            self.exit_code = 128 + SIGPIPE;
+            self.report.exit_code = Some(self.exit_code);
+            self.report.status = StepStatus::Failed;
+        }
+    }
 }
 
 /// The stage and the reason why a program was not started.
@@ -146,9 +159,16 @@ fn code_of(stage: &str, errno: i32) -> i32 {
 }
 
 /// Puts the report together.
-pub fn report(run: Run, steps: Vec<StepEnd>) -> Report {
-    let ran = |step: &&StepEnd| step.report.status != StepStatus::Skipped;
-    let first_failed = steps.iter().filter(ran).find(|step| !step.succeeded());
+pub fn report(run: Run, mut steps: Vec<StepEnd>) -> Report {
+    // The helper keeps to `on_error: stop` without asking the daemon why a pipe broke: one that was taken over
+    // could end a step early and have the next one run. Where it skipped the rest, not all went well.
+    if let Some(last) = steps.iter().rposition(|step| !step.was_skipped())
+        && last + 1 < steps.len()
+        && let Some(last) = steps.get_mut(last)
+    {
+        last.count_broken_pipe();
+    }
+    let first_failed = steps.iter().find(|step| !step.was_skipped() && !step.succeeded());
     // A step that ran after the deadline cannot be: one timeout covers all of them.
     let timed_out = steps.iter().any(|step| step.killed_by.as_deref() == Some("timeout"));
     Report {
@@ -237,6 +257,24 @@ mod tests {
         step.end(Outcome::Signaled(SIGPIPE), None, Usage::default());
         let report = reported(vec![step]);
         assert!(report.success && report.exit_code == 0 && report.steps[0].signal == Some(SIGPIPE));
+    }
+
+    #[test]
+    fn a_broken_pipe_for_which_the_rest_was_skipped_counts() {
+        let broken = || {
+            let mut step = StepEnd::new("main");
+            let stream = Stream { closed_early: true, ..Stream::default() };
+            step.show(stream, Stream::default(), &mut Budget::new(100), false);
+            step.end(Outcome::Signaled(SIGPIPE), None, Usage::default());
+            step
+        };
+        let report = reported(vec![broken(), ended(Outcome::Skipped, None)]);
+        assert_eq!(
+            (report.success, report.exit_code, report.steps[0].status),
+            (false, 141, StepStatus::Failed)
+        );
+        let report = reported(vec![broken(), ended(Outcome::Exited(0), None)]);
+        assert_eq!((report.success, report.exit_code), (true, 0));
     }
 
     #[test]

@@ -145,7 +145,9 @@ pub(super) static ACTION: Block = Block {
             Shape::Size,
             Default("64MiB"),
             Widens,
-            "Raw stdout bytes that are read per step before the filters end, up to 16GiB.",
+            "Raw stdout bytes that are read per step before the filters end, up to 16GiB. What follows is read and \
+             thrown away; after 1GiB more the pipe is closed. A program that this ends by SIGPIPE has not failed, \
+             but `on_error: stop` skips the steps behind it.",
         ),
         key(
             "filters",
@@ -228,7 +230,13 @@ pub(super) static ACTION: Block = Block {
         key("approval_timeout", Shape::Time, Default("10m"), Words, "How long an approval is waited for."),
         key(
             "on_disconnect",
-            Shape::Word(&[("cancel", "the run ends"), ("finish", "the run goes on to its end")]),
+            Shape::Word(&[
+                ("cancel", "the run ends"),
+                (
+                    "finish",
+                    "the run goes on to its end, also without the daemon; then a program waits when it has printed 64 KiB",
+                ),
+            ]),
             Default("cancel"),
             Widens,
             "What a closed connection means for a run.",
