@@ -64,10 +64,11 @@ fn table() -> Vec<(String, Secret)> {
         (r"\$(?:1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d))\$[\w./$,=+-]{20,}".into(), Secret::Match),
         (r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]+".into(), Secret::Match),
         (r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[\w/-]+".into(), Secret::Match),
-        // Values that their key gives away. Only the end of the key counts: `max_tokens=` is none.
+        // Values that their key gives away. Only the end of the key counts: `max_tokens=` is none, nor is the
+        // name of a file, `/etc/passwd:`.
         (
             format!(
-                r"(?i)(?:pass(?:word|wd|phrase|code)|[_;-] ?(?:pass|pwd)|secret|token|credentials?|(?:api|access|account|auth|private|secret|signing|encryption|master)[_-]?key){JOIN}"
+                r"(?i)(?:pass(?:word|phrase|code)|(?:^|[^/])passwd|[_;-] ?(?:pass|pwd)|secret|token|credentials?|(?:api|access|account|auth|private|secret|signing|encryption|master)[_-]?key(?:[_-]?base)?){JOIN}"
             ),
             Secret::Value,
         ),

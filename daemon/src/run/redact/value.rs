@@ -44,13 +44,18 @@ pub(super) fn line(text: &[u8], start: usize) -> Found {
     ((start < end).then_some(start..end), end)
 }
 
-/// `user:password@` or `token@` of a URL: the password, or a token of at least 16 bytes.
+/// `user:password@` or `token@` of a URL: the password, or a token of at least 16 bytes. A password that
+/// nobody encoded may hold what would end the authority: `user:pass/word@`.
 pub(super) fn user_info(text: &[u8], start: usize) -> Found {
     let end = until(text, start, |b| b.is_ascii_whitespace() || b"/?#\"'<>".contains(&b));
     let authority = text.get(start..end).unwrap_or_default();
     let Some(at) = authority.iter().rposition(|b| *b == b'@') else {
-        return (None, end);
+        return unencoded_password(text, start, authority);
     };
+    // An image by its digest, `docker://image:tag@sha256:…`, names nobody.
+    if authority.get(at..).unwrap_or_default().starts_with(b"@sha256:") {
+        return (None, end);
+    }
     let user = authority.get(..at).unwrap_or_default();
     let place = match user.iter().position(|b| *b == b':') {
         Some(colon) if colon + 1 < at => Some(start + colon + 1..start + at),
@@ -58,6 +63,22 @@ pub(super) fn user_info(text: &[u8], start: usize) -> Found {
         _ => None,
     };
     (place, end)
+}
+
+/// The password of [`user_info`] where it holds a `/`, `?` or `#`: what stands there is no port, and an `@`
+/// follows in the same word.
+fn unencoded_password(text: &[u8], start: usize, authority: &[u8]) -> Found {
+    let end = start + authority.len();
+    let colon = authority.iter().position(|b| *b == b':').filter(|_| !authority.starts_with(b"["));
+    let Some(password) = colon.map(|colon| start + colon + 1) else {
+        return (None, end);
+    };
+    if text.get(password..end).unwrap_or_default().iter().all(u8::is_ascii_digit) {
+        return (None, end);
+    }
+    let word = until(text, end, |b| b.is_ascii_whitespace() || b"\"'<>".contains(&b));
+    let at = text.get(end..word).unwrap_or_default().iter().position(|b| *b == b'@');
+    (at.map(|at| password..end + at), word)
 }
 
 /// First and last of a value: inside its quotes, which may be escaped as in JSON within JSON, or a word.
