@@ -2,6 +2,7 @@
 //! The end-to-end suites, against the real programs. A module for each subject; tests that must not share the
 //! machine with others lie in a module `alone`.
 
+mod actions;
 mod catalogue_trust;
 mod confined_daemon;
 mod conformance;
