@@ -3,6 +3,7 @@
 
 use crate::args::Options;
 use crate::cgroup::Cgroups;
+use crate::privilege;
 use crate::sandbox::places;
 use crate::sys::execute::GuardPage;
 use crate::sys::kernel;
@@ -23,6 +24,8 @@ pub struct Host {
     pub page_is_lowest: bool,
     /// A quarter of the address space.
     pub quarter: u64,
+    /// Whether runs can have a network namespace.
+    pub namespaces: bool,
     /// A delegated cgroup, prepared.
     pub cgroups: Option<Cgroups>,
     /// What keeps a tree of processes from being walked: then only a cgroup ends one for certain.
@@ -64,6 +67,7 @@ impl Host {
             page,
             page_is_lowest: lowest > 0,
             quarter: address_space() / 4,
+            namespaces: privilege::makes_namespaces(),
             cgroups: if options.same_user { None } else { Cgroups::take() },
             hidden_children: hidden_children(),
             libraries: places::library_directories(),
@@ -109,6 +113,10 @@ impl Host {
         ]
     }
 }
+
+/// Why `network: namespace` is refused, and the way out.
+pub const NO_NAMESPACES: &str = "the helper was started without CAP_SYS_ADMIN: `network: none` needs none of it; or \
+     add CapabilityBoundingSet=CAP_SYS_ADMIN and RestrictNamespaces=net to its unit (systemctl edit)";
 
 /// Why the processes of a run could be hidden from its supervisor.
 fn hidden_children() -> Option<&'static str> {

@@ -15,6 +15,7 @@ mod memfd;
 mod notify;
 mod parent;
 mod paths;
+mod pending;
 mod privilege;
 mod rlimit;
 mod sandbox;
@@ -86,6 +87,7 @@ fn serve(options: &Options) -> Result<(), String> {
     let host = Host::look(options)?;
     make_empty_home(&options.paths.empty_home)?;
     if !options.same_user {
+        pending::prepare(&options.paths.pending)?;
         privilege::reduce().map_err(|error| format!("giving up capabilities: {error}"))?;
     }
     Parent::start(options, &host, signals)?.serve();

@@ -4,14 +4,16 @@
 use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// What the parent keeps, and why. Supervisors keep CAP_KILL alone, children nothing.
-const KEPT: [(Capability, &str); 6] = [
+/// What the parent keeps, where it was started with it, and why. Supervisors keep CAP_KILL alone, children
+/// nothing.
+const KEPT: [(Capability, &str); 7] = [
     (Capability::CAP_SETUID, "becoming run_as"),
     (Capability::CAP_SETGID, "becoming run_as"),
     (Capability::CAP_SETPCAP, "emptying the bounding set and locking the securebits"),
     (Capability::CAP_KILL, "ending runs of other users"),
     (Capability::CAP_CHOWN, "pipes belong to their program, the socket to the daemon's group"),
     (Capability::CAP_DAC_READ_SEARCH, "opening declared paths in directories of other users"),
+    (Capability::CAP_SYS_ADMIN, "`network: namespace` alone; the packaged unit does not grant it"),
 ];
 
 /// Whether the helper is what it was started as.
@@ -31,6 +33,11 @@ pub fn expect(same_user: bool) -> Result<(), String> {
                 .into())
         }
     }
+}
+
+/// Whether network namespaces can be made.
+pub fn makes_namespaces() -> bool {
+    caps::has_cap(None, CapSet::Effective, Capability::CAP_SYS_ADMIN).unwrap_or(false)
 }
 
 /// Gives up every capability that is not needed.

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! The few numbers that the parent and its supervisors share: who runs what, who called how often, and what was
-//! coalesced.
+//! The few numbers that the parent and its supervisors share: who runs what, who called how often, what was
+//! coalesced, and which catalogue is in force.
 //!
 //! They live in a memory file, changed under a record lock (fcntl(2)). The kernel drops such a lock with the
 //! process that holds it, so a killed supervisor can neither hold the others up nor keep its slot: the parent
@@ -23,10 +23,12 @@ pub const WAITING: u32 = 32;
 const NUMBER: u64 = 8;
 /// Numbers of a slot (whose, which action, which caller) and of a rate (which caller, since when, how many).
 const ROW: u64 = 3;
+/// Where the generation of the catalogue is.
+const GENERATION: u64 = 0;
 /// Where the coalesced records are, two numbers for each kind.
-const COALESCED: u64 = 0;
+const COALESCED: u64 = 1;
 /// Where the rates are: before the slots, of which there are as many as the command line says.
-const RATES: u64 = 4;
+const RATES: u64 = 5;
 /// Callers with a rate in one minute. Only callers of the tokens file come here, so it cannot be filled up
 /// from outside; should it ever be full, more are refused.
 const RATED: u64 = 1024;
@@ -113,6 +115,22 @@ impl Shared {
         let file = File::from(memfd_create(c"gloveport-shared", MFdFlags::MFD_CLOEXEC)?);
         file.set_len((SLOTS + u64::from(runs + WAITING) * ROW) * NUMBER)?;
         Ok(Self { file, runs })
+    }
+
+    /// The number of the catalogue in force, which no other one in this helper's life has.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn generation(&self) -> io::Result<u64> {
+        self.get(GENERATION)
+    }
+
+    /// Another catalogue is in force.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn set_generation(&self, generation: u64) -> io::Result<()> {
+        self.set(GENERATION, generation)
     }
 
     /// Takes a slot.

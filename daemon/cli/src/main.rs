@@ -4,6 +4,7 @@
 
 mod accounts;
 mod address;
+mod approval;
 mod audit;
 mod base64;
 mod call;
@@ -11,6 +12,8 @@ mod catalog;
 mod catalogs;
 mod client_config;
 mod clock;
+#[cfg(test)]
+mod completions;
 mod doctor;
 mod failure;
 mod files;
@@ -59,6 +62,9 @@ enum Command {
     ClientConfig(client_config::ClientConfigArgs),
     Doctor(doctor::DoctorArgs),
     Status(status::StatusArgs),
+    Pending(approval::PendingArgs),
+    Approve(approval::ApproveArgs),
+    Deny(approval::DenyArgs),
     /// What happened on this host
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -97,6 +103,9 @@ fn run(cli: &Cli) -> Outcome {
         Command::ClientConfig(args) => client_config::run(args, &paths),
         Command::Doctor(args) => doctor::run(args, &paths),
         Command::Status(args) => status::run(args, &paths),
+        Command::Pending(args) => approval::pending(args, &paths),
+        Command::Approve(args) => approval::approve(args, &paths),
+        Command::Deny(args) => approval::deny(args, &paths),
         Command::Audit(command) => audit::run(command, &paths),
         Command::Handover(args) => handover::run(args),
     }

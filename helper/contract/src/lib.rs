@@ -6,6 +6,7 @@
 //! needs the file system (does the path exist, is it a symbolic link) happens in the child, as `run_as`.
 
 pub mod address;
+pub mod approval;
 pub mod catalog;
 pub mod command;
 pub mod limits;

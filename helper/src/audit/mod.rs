@@ -19,3 +19,4 @@ pub use abbreviate::text;
 pub use client::{AuditError, Client};
 pub use journal::Journal;
 pub use record::{CallerProof, Decision, Kind, Record, StepRecord, rule};
+pub use time::now;

@@ -20,6 +20,10 @@ pub enum Kind {
     Accepted,
     /// A request was refused.
     Refused,
+    /// A call is held until a person decides.
+    AwaitingApproval,
+    /// A person has decided.
+    Decided,
     /// A run is over.
     Ended,
     /// The daemon reports a refusal of its own.
@@ -46,6 +50,16 @@ pub enum CallerProof {
     Token,
     /// By the daemon's word.
     DaemonSays,
+}
+
+impl CallerProof {
+    /// The word that records have.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::DaemonSays => "daemon-says",
+        }
+    }
 }
 
 /// One record. Keys without a value are left out.
@@ -101,6 +115,9 @@ pub struct Record {
     /// `allow` or `refuse`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// Who has approved or denied it: root's word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
     /// The kind of a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -211,6 +228,7 @@ impl Record {
             argv: Vec::new(),
             content: None,
             decision: None,
+            decided_by: None,
             rule: None,
             reason: None,
             run_as: None,
@@ -237,6 +255,7 @@ impl Record {
             &mut record.peer,
             &mut record.client,
             &mut record.request,
+            &mut record.decided_by,
             &mut record.rule,
             &mut record.reason,
             &mut record.run_as,
@@ -381,6 +400,7 @@ mod tests {
             peer: text(),
             client: text(),
             request: text(),
+            decided_by: text(),
             rule: text(),
             reason: text(),
             run_as: text(),

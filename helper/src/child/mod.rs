@@ -18,6 +18,7 @@ use gloveport_contract::plan::{PlannedDirectory, PlannedPath};
 use identity::at;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::Resource;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -59,6 +60,8 @@ pub struct Child<'a> {
     pub identity: Option<&'a Identity>,
     /// Capabilities left in the bounding set.
     pub bounding: Vec<u8>,
+    /// Whether it gets an empty network namespace.
+    pub network_namespace: bool,
     /// Whether the filter keeps its signals in, because Landlock does not.
     pub own_signals_only: bool,
     /// Resource limits, without RLIMIT_NOFILE.
@@ -98,6 +101,9 @@ impl Child<'_> {
         }
         at(Stage::Limits, self.rlimits.apply())?;
         umask(Mode::from_bits_truncate(0o077));
+        if self.network_namespace {
+            at(Stage::Network, unshare(CloneFlags::CLONE_NEWNET).map_err(Into::into))?;
+        }
         if let Some(identity) = self.identity {
             identity::become_identity(identity, &self.bounding)?;
         }

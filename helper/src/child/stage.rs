@@ -17,6 +17,8 @@ pub enum Stage {
     Proc,
     /// Resource limits.
     Limits,
+    /// An empty network namespace.
+    Network,
     /// Capability bounding set.
     Bounding,
     /// Locked securebits.
@@ -58,13 +60,14 @@ pub enum Stage {
 }
 
 /// All stages with their names, in order.
-pub const STAGES: [(Stage, &str); 25] = [
+pub const STAGES: [(Stage, &str); 26] = [
     (Stage::Inherited, "inherited"),
     (Stage::Signals, "signals"),
     (Stage::Session, "session"),
     (Stage::Stdio, "stdio"),
     (Stage::Proc, "proc"),
     (Stage::Limits, "limits"),
+    (Stage::Network, "network"),
     (Stage::Bounding, "bounding"),
     (Stage::Securebits, "securebits"),
     (Stage::Groups, "groups"),

@@ -54,6 +54,8 @@ pub struct Parent<'a> {
     life_of_supervisors: OwnedFd,
     shared: Shared,
     in_force: Option<InForce>,
+    /// Which catalogue that is, counted from the start.
+    generation: u64,
     reason: Option<String>,
     supervisors: BTreeSet<Pid>,
     writer: Option<Writer>,
@@ -96,6 +98,7 @@ impl<'a> Parent<'a> {
             life_of_supervisors,
             shared,
             in_force,
+            generation: 0,
             reason,
             supervisors: BTreeSet::new(),
             writer: Some(writer),
@@ -213,6 +216,7 @@ impl<'a> Parent<'a> {
                     options: self.options,
                     host: self.host,
                     in_force: self.in_force.as_ref(),
+                    generation: self.generation,
                     reason: self.reason.as_deref(),
                     shared: &self.shared,
                     status_only,
@@ -322,6 +326,11 @@ impl<'a> Parent<'a> {
         let failure = match result {
             Ok(in_force) => {
                 self.in_force = Some(in_force);
+                // What waits for a person was asked for under the old one.
+                self.generation += 1;
+                if let Err(error) = self.shared.set_generation(self.generation) {
+                    log::error(format_args!("the shared table: {error}"));
+                }
                 self.reason = None;
                 None
             }

@@ -58,7 +58,11 @@ pub fn describe(network: &Network, abi: u32) -> String {
             }
         })
         .collect();
-    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    match network {
+        Network::Namespace => "namespace (empty, no other host)".to_owned(),
+        _ if words.is_empty() => "none".to_owned(),
+        _ => words.join(", "),
+    }
 }
 
 /// Without port rules (Landlock ABI 4) TCP could go anywhere, so names are resolved by UDP alone.
@@ -111,16 +115,23 @@ const USE: [libc::c_long; 8] = [
     libc::SYS_getsockopt,
 ];
 
-/// Adds what the declared classes need. Nothing is added for `none`: not even a socket pair.
+/// Adds what the declared classes need. Nothing is added for `none`: not even a socket pair. In a namespace of
+/// its own a program gets ordinary sockets, which reach nobody; Unix sockets by path are not in it.
 ///
 /// # Errors
 /// A rule that seccompiler does not take.
 pub fn allow(network: &Network, abi: u32, rules: &mut Rules) -> Result<(), BackendError> {
+    let alone = *network == Network::Namespace;
     let declared = network.classes();
-    if declared.is_empty() {
+    if declared.is_empty() && !alone {
         return Ok(());
     }
     let mut sockets: Vec<Socket> = Vec::new();
+    if alone {
+        sockets.extend(TCP);
+        sockets.extend(UDP);
+        sockets.extend(NETLINK);
+    }
     for class in declared {
         match class {
             NetworkClass::Netlink => sockets.extend(NETLINK),
@@ -154,10 +165,10 @@ pub fn allow(network: &Network, abi: u32, rules: &mut Rules) -> Result<(), Backe
     }
     rules.always(libc::SYS_setsockopt);
     // Netlink, UDP and echo sockets are bound before use; TCP ports that may be bound are Landlock's.
-    if declared.iter().any(|class| !matches!(class, NetworkClass::Connect(_))) {
+    if alone || declared.iter().any(|class| !matches!(class, NetworkClass::Connect(_))) {
         rules.always(libc::SYS_bind);
     }
-    if declared.iter().any(|class| matches!(class, NetworkClass::Bind(_))) {
+    if alone || declared.iter().any(|class| matches!(class, NetworkClass::Bind(_))) {
         // listen(2) binds by itself to a free port where nothing was bound, which no Landlock rule sees.
         rules.always(libc::SYS_listen);
         rules.always(libc::SYS_accept);

@@ -60,7 +60,7 @@ fn credential(supervisor: &Supervisor<'_>, name: &str) -> Result<OwnedFd, Refusa
 
 /// The arguments as a handler reads them: an object of name and value, with the defaults filled in. Content
 /// travels by stdin; here is what was declared of it.
-fn input(action: &Action, request: &Run) -> serde_json::Value {
+pub(super) fn input(action: &Action, request: &Run) -> serde_json::Value {
     let mut object = Map::new();
     for (name, param) in action.params.iter() {
         let given = request.args.iter().find(|arg| arg.name == name).map(|arg| &arg.value);

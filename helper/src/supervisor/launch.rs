@@ -13,7 +13,7 @@ use crate::log;
 use crate::rlimit::Rlimits;
 use crate::supervisor::run::{Course, Step};
 use crate::sys::process;
-use gloveport_contract::catalog::Action;
+use gloveport_contract::catalog::{Action, Approval};
 use gloveport_contract::packet::{Enforcement, Event, RefusalCode, Run};
 use gloveport_contract::plan::{Plan, StepKind};
 use nix::fcntl::OFlag;
@@ -51,6 +51,7 @@ impl<'a> Launch<'a> {
     ) -> Result<Self, Refusal> {
         let Decided { action, plan } = decided;
         let unsupported = |detail| Refusal { code: RefusalCode::Unsupported, detail };
+        preparing.can_ask(action).map_err(unsupported)?;
         let identity = preparing.in_force.identity(action).map_err(unsupported)?;
         let mut enforcement = Enforcement {
             run_as: identity.name.clone(),
@@ -81,6 +82,11 @@ impl<'a> Launch<'a> {
     /// The action.
     pub fn action(&self) -> &'a Action {
         self.action
+    }
+
+    /// What would run.
+    pub fn plan(&self) -> &Plan<'a> {
+        &self.plan
     }
 
     /// Records the decision, starts the run and sees it through.
@@ -117,12 +123,17 @@ impl<'a> Launch<'a> {
         if let Err(error) = confine::confine(supervisor.options.same_user) {
             return refuse(RefusalCode::Internal, error.to_string());
         }
+        if self.action.approval == Approval::Required
+            && let Err(Refusal { code, detail }) = supervisor.same_catalog()
+        {
+            return refuse(code, detail);
+        }
         let accepted = Event::Accepted {
             run: id,
             deadline_ms: u64::try_from(self.plan.timeout.as_millis()).unwrap_or(u64::MAX),
             enforcement: self.enforcement,
         };
-        course.run(accepted, self.plan.timeout, self.action.on_error, record);
+        course.run(accepted, self.plan.timeout, self.action, record);
     }
 
     fn make_group(&self, supervisor: &Supervisor<'_>) -> Option<RunGroup> {
@@ -170,6 +181,7 @@ impl<'a> Launch<'a> {
                 page: host.page,
                 identity,
                 bounding: prepared.bounding,
+                network_namespace: prepared.network_namespace,
                 own_signals_only: prepared.own_signals_only,
                 rlimits: Rlimits::of(&self.action.limits, host.quarter, limits_memory),
                 open_files: executable_number(self.action),

@@ -2,6 +2,7 @@
 //! One connection, one process: receives the only request, answers it, and where it is a run sees it through
 //! to its end. Whatever goes wrong here ends here.
 
+mod approval;
 mod confine;
 mod decide;
 mod given;
@@ -19,13 +20,15 @@ use crate::shared::{Claim, Claimed, Coalesced, Purpose, Shared};
 use crate::sys::{descriptors, process};
 use crate::wire::{self, Received};
 use crate::{log, tokens};
+use gloveport_contract::catalog::Approval;
 use gloveport_contract::packet::{Event, Note, Receipt, RefusalCode, Request, Run};
 use gloveport_contract::token::ScopeRefusal;
 use launch::Launch;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use prepare::Preparing;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A request comes with the connection; who has not sent it by then does not mean it.
@@ -39,6 +42,8 @@ pub struct Supervisor<'a> {
     pub host: &'a Host,
     /// The catalogue in force.
     pub in_force: Option<&'a InForce>,
+    /// Which catalogue that is; the shared table says whether it still is.
+    pub generation: u64,
     /// Why there is none, or why the newest one is not in force.
     pub reason: Option<&'a str>,
     /// Slots and coalesced records.
@@ -60,6 +65,26 @@ pub struct Refusal {
     pub code: RefusalCode,
     /// The reason, for the client.
     pub detail: String,
+}
+
+/// A caller, as far as it is counted.
+struct Counted {
+    /// A name that no other caller has.
+    key: String,
+    /// Calls in a minute.
+    per_minute: Option<u32>,
+    /// Runs at once.
+    at_once: Option<u32>,
+}
+
+/// What ended a pause.
+struct Woken {
+    /// The descriptor of the caller's own.
+    by_own: bool,
+    /// The daemon has closed.
+    closed: bool,
+    /// The parent has gone, or the daemon has sent a second request.
+    over: bool,
 }
 
 impl Supervisor<'_> {
@@ -125,12 +150,10 @@ impl Supervisor<'_> {
 
     fn run(&self, request: &Run) {
         let begun = Instant::now();
+        let id = format!("{:x}-{}", millis(), Pid::this());
         let mut record = records::requested(request);
-        let (refusal, busy) = match self.launch(request, &mut record) {
-            Ok(Some(launch)) => {
-                let id = format!("{:x}-{}", millis(), Pid::this());
-                return launch.see_through(self, id, begun, record);
-            }
+        let (refusal, busy) = match self.admit(request, &id, &mut record) {
+            Ok(Some(launch)) => return launch.see_through(self, id, begun, record),
             Ok(None) => {
                 let detail = "as many runs of this action are in progress as may be, or in total".to_owned();
                 (Refusal { code: RefusalCode::Internal, detail }, true)
@@ -145,8 +168,32 @@ impl Supervisor<'_> {
         });
     }
 
-    /// All that may refuse a call. `None`: no slot.
-    fn launch<'s>(&'s self, request: &Run, record: &mut Record) -> Result<Option<Launch<'s>>, Refusal> {
+    /// All that may refuse a call, a person among them. `None`: no slot.
+    fn admit<'s>(
+        &'s self,
+        request: &Run,
+        id: &str,
+        record: &mut Record,
+    ) -> Result<Option<Launch<'s>>, Refusal> {
+        let (launch, caller) = self.prepare(request, record)?;
+        self.count_call(&caller)?;
+        if launch.action().approval == Approval::None {
+            return Ok(self.claim(Purpose::Run, &launch, &caller)?.then_some(launch));
+        }
+        if !self.claim(Purpose::Wait, &launch, &caller)? {
+            return Ok(None);
+        }
+        record.run = Some(id.to_owned());
+        approval::wait(self, id, &launch, request, record)?;
+        self.shared.free(Pid::this(), &[Purpose::Wait]).map_err(internal)?;
+        // Minutes have passed: programs, paths, tokens and hours are looked at again.
+        drop(launch);
+        let (launch, caller) = self.prepare(request, record)?;
+        Ok(self.claim(Purpose::Run, &launch, &caller)?.then_some(launch))
+    }
+
+    /// Decides by the rules, and makes everything ready.
+    fn prepare<'s>(&'s self, request: &Run, record: &mut Record) -> Result<(Launch<'s>, Counted), Refusal> {
         decide::same_version(request)?;
         let tokens = tokens::load(&self.options.paths.tokens, self.options.same_user)
             .map_err(|error| Refusal { code: RefusalCode::Scope, detail: error.to_string() })?;
@@ -162,31 +209,68 @@ impl Supervisor<'_> {
         }
         let decided = decide::decide(request, scope, in_force, now())?;
         records::name_plan(record, &decided);
-        if let Some(most) = scope.per_minute {
-            let counted = self.shared.count_call(&known.key(), most, ticks()).map_err(internal)?;
-            if let Some(wait) = counted {
-                let rule = ScopeRefusal::PerMinute(most, wait.as_secs() + 1);
-                return Err(Refusal { code: RefusalCode::Scope, detail: rule.to_string() });
-            }
-        }
         let preparing = Preparing { host: self.host, in_force, same_user: self.options.same_user };
         let launch = Launch::prepare(self, preparing, decided, request)?;
+        Ok((launch, Counted { key: known.key(), per_minute: scope.per_minute, at_once: scope.at_once }))
+    }
+
+    fn count_call(&self, caller: &Counted) -> Result<(), Refusal> {
+        let Some(most) = caller.per_minute else {
+            return Ok(());
+        };
+        match self.shared.count_call(&caller.key, most, ticks()).map_err(internal)? {
+            None => Ok(()),
+            Some(wait) => Err(out_of_scope(&ScopeRefusal::PerMinute(most, wait.as_secs() + 1))),
+        }
+    }
+
+    /// Takes a slot; `false`: there is none.
+    fn claim(&self, purpose: Purpose, launch: &Launch<'_>, caller: &Counted) -> Result<bool, Refusal> {
         let action = launch.action();
         let claim = Claim {
             pid: Pid::this(),
             action: &action.name,
             concurrency: action.concurrency(),
-            caller: &known.key(),
-            at_once: scope.at_once,
+            caller: &caller.key,
+            at_once: caller.at_once,
         };
-        match self.shared.claim(Purpose::Run, claim).map_err(internal)? {
-            Claimed::Yes => Ok(Some(launch)),
-            Claimed::Busy => Ok(None),
-            Claimed::AtOnce => {
-                let rule = ScopeRefusal::AtOnce(claim.at_once.unwrap_or_default());
-                Err(Refusal { code: RefusalCode::Scope, detail: rule.to_string() })
-            }
+        match self.shared.claim(purpose, claim).map_err(internal)? {
+            Claimed::Yes => Ok(true),
+            Claimed::Busy => Ok(false),
+            Claimed::AtOnce => Err(out_of_scope(&ScopeRefusal::AtOnce(caller.at_once.unwrap_or_default()))),
         }
+    }
+
+    /// Whether the catalogue that this call was decided under is still in force. A person's yes is void
+    /// without it.
+    fn same_catalog(&self) -> Result<(), Refusal> {
+        if self.shared.generation().map_err(internal)? == self.generation {
+            return Ok(());
+        }
+        let detail = "another catalogue has come into force since this was asked for: call again";
+        Err(Refusal { code: RefusalCode::Approval, detail: detail.to_owned() })
+    }
+
+    /// Waits, at most so long, for a descriptor of the caller's own, the connection while anybody is there, or
+    /// the parent.
+    fn pause(&self, own: Option<BorrowedFd<'_>>, is_alone: bool, most: Duration) -> Woken {
+        // Rounded up, so that a wait does not end just before its time and is repeated at once.
+        let most = most + Duration::from_micros(999);
+        let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX);
+        // The end of the parent is looked for in place of what there is not.
+        let own = own.unwrap_or(self.life.as_fd());
+        let peer = if is_alone { self.life.as_fd() } else { self.connection.as_fd() };
+        let mut waited_for = [own, peer, self.life.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        if poll(&mut waited_for, timeout).is_err() {
+            return Woken { by_own: false, closed: false, over: false };
+        }
+        let [by_own, connection, life] = waited_for.map(|fd| fd.any().unwrap_or(false));
+        let connection = connection && !is_alone;
+        let violated = connection && wire::has_more(&self.connection);
+        if violated {
+            self.malformed("a second request came on one connection");
+        }
+        Woken { by_own, closed: connection && !violated, over: violated || life }
     }
 
     /// Records a refusal.
@@ -199,6 +283,10 @@ impl Supervisor<'_> {
             }
         }
     }
+}
+
+fn out_of_scope(rule: &ScopeRefusal) -> Refusal {
+    Refusal { code: RefusalCode::Scope, detail: rule.to_string() }
 }
 
 fn internal(error: std::io::Error) -> Refusal {

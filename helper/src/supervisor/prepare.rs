@@ -2,13 +2,13 @@
 //! Everything of a step that can fail cleanly, before anything is forked: program, paths, promises, rules.
 
 use super::Refusal;
-use crate::host::Host;
+use crate::host::{Host, NO_NAMESPACES};
 use crate::in_force::{Identity, InForce};
 use crate::sandbox::landlock::{self, Place};
 use crate::sandbox::program::{self, Executor, Program, ProgramError};
 use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{network, places};
-use gloveport_contract::catalog::{Action, ArgvItem, Builtin, Promise, Sandbox};
+use gloveport_contract::catalog::{Action, Approval, ArgvItem, Builtin, Network, Promise, Sandbox};
 use gloveport_contract::packet::{Enforcement, RefusalCode};
 use gloveport_contract::plan::{PlannedStep, StepKind};
 use gloveport_contract::promises::{self, Ground};
@@ -25,6 +25,8 @@ pub struct Prepared<'a> {
     pub filters: &'a Filters,
     /// Capabilities left in the bounding set.
     pub bounding: Vec<u8>,
+    /// Whether it gets an empty network namespace.
+    pub network_namespace: bool,
     /// Whether the filter keeps its signals in, because Landlock does not.
     pub own_signals_only: bool,
 }
@@ -130,8 +132,20 @@ impl<'a> Preparing<'a> {
             ruleset,
             filters,
             bounding: bounding(sandbox)?,
+            network_namespace: sandbox.network == Network::Namespace,
             own_signals_only: promises::own_signals_only(sandbox, self.host.landlock_abi),
         })
+    }
+
+    /// Whether a person could be asked, where the action wants that.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_ask(&self, action: &Action) -> Result<(), String> {
+        if self.same_user && action.approval == Approval::Required {
+            return Err("approvals are root's: there are none under --same-user".to_owned());
+        }
+        Ok(())
     }
 
     /// Whether this host can run an action at all: `Ok`, or what is missing. The programs of
@@ -140,6 +154,7 @@ impl<'a> Preparing<'a> {
     /// # Errors
     /// The first thing that is missing.
     pub fn supports(&self, action: &Action) -> Result<(), String> {
+        self.can_ask(action)?;
         let identity = self.in_force.identity(action)?;
         let own = action.sandboxes();
         let Some(sandbox) = own.first() else {
@@ -192,6 +207,9 @@ impl<'a> Preparing<'a> {
         if self.same_user && sandbox.network.has_unix() {
             let why = "`network: [unix]` under --same-user would reach the helper itself";
             return Err(Lack::Other(why.into()));
+        }
+        if sandbox.network == Network::Namespace && !self.host.namespaces {
+            return Err(Lack::Other(format!("`network: namespace`: {NO_NAMESPACES}")));
         }
         let ground = Ground { abi: self.host.landlock_abi, guard_page: self.host.page_is_lowest };
         let verdict = promises::judge(sandbox, ground);
@@ -250,6 +268,9 @@ fn describe(enforcement: &mut Enforcement, sandbox: &Sandbox, abi: u32, met: &Me
         }
     };
     let mut names: Vec<String> = enforcement.seccomp.split(", ").map(str::to_owned).collect();
+    if sandbox.network == Network::Namespace {
+        add(&mut names, "namespace".to_owned());
+    }
     for class in sandbox.network.classes() {
         add(&mut names, network::name(class).to_owned());
     }

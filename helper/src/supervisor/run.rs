@@ -6,16 +6,16 @@ use crate::audit::{Kind, Record, StepRecord};
 use crate::cgroup::RunGroup;
 use crate::child::Failure;
 use crate::sys::process::{self, Reaped, Used};
-use crate::{log, tree, wire};
-use gloveport_contract::catalog::OnError;
+use crate::wire::{self, SendError};
+use crate::{log, tree};
+use gloveport_contract::catalog::{Action, OnDisconnect, OnError};
 use gloveport_contract::packet::{Event, Outcome, Usage};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Between the polite signal at the deadline and the end.
@@ -98,6 +98,11 @@ pub struct Course<'a> {
     deadline: Instant,
     /// Why the rest is not run.
     ended_by: Option<Cause>,
+    on_disconnect: OnDisconnect,
+    /// The daemon has gone, and the run goes on without it.
+    is_alone: bool,
+    /// The read ends of the running step's output, where it must not end with the daemon.
+    kept: Vec<OwnedFd>,
 }
 
 impl<'a> Course<'a> {
@@ -125,17 +130,21 @@ impl<'a> Course<'a> {
             begun,
             deadline: now,
             ended_by: None,
+            on_disconnect: OnDisconnect::Cancel,
+            is_alone: false,
+            kept: Vec::new(),
         })
     }
 
     /// Runs all steps and records the end.
-    pub fn run(mut self, accepted: Event, timeout: Duration, on_error: OnError, record: Record) {
+    pub fn run(mut self, accepted: Event, timeout: Duration, action: &Action, record: Record) {
         self.deadline = Instant::now() + timeout;
+        self.on_disconnect = action.on_disconnect;
         self.tell(&accepted);
         let mut ended = Vec::new();
         let mut failed = false;
         for index in 0..self.steps.len() {
-            let skip = self.ended_by.is_some() || (failed && on_error == OnError::Stop);
+            let skip = self.ended_by.is_some() || (failed && action.on_error == OnError::Stop);
             let (outcome, cause, usage) =
                 if skip { (Outcome::Skipped, None, Usage::default()) } else { self.step(index) };
             failed |= outcome != Outcome::Exited(0);
@@ -166,9 +175,18 @@ impl<'a> Course<'a> {
 
     /// Sends an event; a daemon that does not take it has given the run up.
     fn tell(&mut self, event: &Event) {
-        if wire::send(&self.supervisor.connection, event, &[]).is_err() {
-            self.ended_by.get_or_insert(Cause::Cancelled);
+        if let Err(cause) = self.send(event, &[]) {
+            self.ended_by.get_or_insert(cause);
         }
+    }
+
+    /// Sends an event with descriptors, or finds that nobody is there where nobody needs to be.
+    fn send(&mut self, event: &Event, descriptors: &[BorrowedFd<'_>]) -> Result<(), Cause> {
+        match wire::send(&self.supervisor.connection, event, descriptors) {
+            Err(SendError::Gone) if self.on_disconnect == OnDisconnect::Finish => self.is_alone = true,
+            result => result.map_err(|_| Cause::Cancelled)?,
+        }
+        Ok(())
     }
 
     fn step(&mut self, index: usize) -> (Outcome, Option<Cause>, Usage) {
@@ -183,6 +201,7 @@ impl<'a> Course<'a> {
             cause = self.wait_for_leftovers(index);
         }
         self.end_tree(index);
+        self.kept.clear();
         if let Some(end @ (Cause::Timeout | Cause::Cancelled)) = cause {
             self.ended_by.get_or_insert(end);
         }
@@ -209,10 +228,18 @@ impl<'a> Course<'a> {
             })?;
         }
         let event = Event::StepStarted { index: u32::try_from(index).unwrap_or(u32::MAX) };
-        let streams = std::mem::take(&mut step.streams);
+        let mut streams = std::mem::take(&mut step.streams);
         let borrowed: Vec<_> = streams.iter().map(|stream| stream.as_fd()).collect();
-        wire::send(&self.supervisor.connection, &event, &borrowed).map_err(|_| Cause::Cancelled)?;
-        nix::unistd::write(&step.gate, b"!").map(drop).map_err(|_| Cause::Cancelled)
+        self.send(&event, &borrowed)?;
+        drop(borrowed);
+        if self.on_disconnect == OnDisconnect::Finish {
+            // With no reader at all the program would die of SIGPIPE. Nothing is read here: who prints more
+            // than a pipe holds waits for a reader, until the deadline.
+            streams.truncate(2);
+            self.kept = streams;
+        }
+        let gate = self.steps.get(index).map(|step| &step.gate).ok_or(Cause::Cancelled)?;
+        nix::unistd::write(gate, b"!").map(drop).map_err(|_| Cause::Cancelled)
     }
 
     /// Waits for the program itself to end.
@@ -270,27 +297,14 @@ impl<'a> Course<'a> {
 
     /// Waits for a child, the connection or the parent, at most so long. Yields whether the run is given up:
     /// the daemon has closed or sent a second request, or the parent has gone.
-    fn pause(&self, most: Duration) -> bool {
-        // Rounded up, so that a wait does not end just before its time and is repeated at once.
-        let most = most + Duration::from_micros(999);
-        let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX);
-        let mut waited_for = [
-            PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.supervisor.connection.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.supervisor.life.as_fd(), PollFlags::POLLIN),
-        ];
-        if poll(&mut waited_for, timeout).is_err() {
-            return false;
-        }
-        let [children, connection, life] = waited_for.map(|fd| fd.any().unwrap_or(false));
-        if children {
+    fn pause(&mut self, most: Duration) -> bool {
+        let woken = self.supervisor.pause(Some(self.children.as_fd()), self.is_alone, most);
+        if woken.by_own {
             // Which child it was is wait4's to say; several signals become one anyway.
             while let Ok(Some(_)) = self.children.read_signal() {}
         }
-        if connection && wire::has_more(&self.supervisor.connection) {
-            self.supervisor.malformed("a second request came on one connection");
-        }
-        connection || life
+        self.is_alone |= woken.closed && self.on_disconnect == OnDisconnect::Finish;
+        woken.over || (woken.closed && !self.is_alone)
     }
 
     /// Reaps whatever has ended.

@@ -234,7 +234,8 @@ pub(super) static ACTION: Block = Block {
                 ("cancel", "the run ends"),
                 (
                     "finish",
-                    "the run goes on to its end, also without the daemon; then a program waits when it has printed 64 KiB",
+                    "the run goes on to its end, also without the daemon; then a program waits when it has \
+                     printed 64 KiB",
                 ),
             ]),
             Default("cancel"),

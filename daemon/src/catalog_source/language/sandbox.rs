@@ -59,7 +59,13 @@ pub(super) static SANDBOX: Block = Block {
         key(
             "network",
             Shape::Either(&[
-                Shape::Word(&[("none", "no socket at all"), ("namespace", "an empty network of its own")]),
+                Shape::Word(&[
+                    ("none", "no socket at all"),
+                    (
+                        "namespace",
+                        "an empty network of its own; the packaged unit does not grant what that takes",
+                    ),
+                ]),
                 Shape::List(&Shape::Either(&[
                     Shape::Word(&[
                         ("netlink", "routes, socket diagnosis, generic netlink"),

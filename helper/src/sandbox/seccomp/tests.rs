@@ -190,6 +190,20 @@ fn without_a_class_there_is_no_socket_of_any_kind() {
 }
 
 #[test]
+fn in_a_namespace_of_its_own_a_program_has_ordinary_sockets_and_none_of_the_hosts_services() {
+    let f = filters(&FilterKey { network: Network::Namespace, ..key() }, 7);
+    let socket = |family: i32, kind: i32, protocol: i32| {
+        passes(&f, libc::SYS_socket, &[family as u64, kind as u64, protocol as u64])
+    };
+    assert!(socket(libc::AF_INET, libc::SOCK_STREAM, 0));
+    assert!(socket(libc::AF_INET6, libc::SOCK_DGRAM, 0));
+    assert!(passes(&f, libc::SYS_bind, &[]) && passes(&f, libc::SYS_listen, &[]));
+    assert!(!socket(libc::AF_UNIX, libc::SOCK_STREAM, 0));
+    assert!(!socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP));
+    assert!(!socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0));
+}
+
+#[test]
 fn each_class_lets_its_own_sockets_through_and_no_other() {
     use NetworkClass::{Bind, Connect, Dns, Icmp, Netlink, Unix};
     const FLAGS: i32 = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;

@@ -7,7 +7,7 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 
-use super::{Action, Approval, Catalog, FORMAT, Filter, Network, OnDisconnect, ParamType, Script};
+use super::{Action, Catalog, FORMAT, Filter, ParamType, Script};
 use crate::limits;
 use crate::plan::is_absolute_path;
 use crate::units::Millis;
@@ -155,11 +155,8 @@ impl Action {
             std::iter::once(&self.sandbox).chain(steps).chain(rules)
         };
         let missing = [
-            ("approval", self.approval == Approval::Required),
-            ("on_disconnect", self.on_disconnect == OnDisconnect::Finish),
             ("sandbox.isolate_pids", sandboxes().any(|sandbox| sandbox.isolate_pids)),
             ("sandbox.private_tmp", sandboxes().any(|sandbox| sandbox.private_tmp.is_some())),
-            ("sandbox.network", sandboxes().any(|sandbox| sandbox.network == Network::Namespace)),
         ];
         match missing.iter().find(|(_, used)| *used) {
             Some((key, _)) => problem(*key, "this setting is not in this version"),
