@@ -1,6 +1,7 @@
 //! `gloveport stdio --host`: other hosts, reached with OpenSSH's own client and real sshd instances that let
 //! the key do nothing but `gloveport stdio`.
 
+mod distance;
 mod fifty;
 mod server;
 
