@@ -3,7 +3,7 @@
 //! alone does not have is in `tests/clients/conformance-REVISION.yml`, with a reason for each line.
 
 use gloveport_tests::{Pair, Scene, programs};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,16 +23,6 @@ fn pair() -> Pair {
     scene.pair(&actions)
 }
 
-fn add_token(pair: &Pair, name: &str, via: &str) -> Value {
-    let output = Command::new(programs::built("gloveport"))
-        .args(["token", "add", "--json", "--name", name, "--via", via, "--state"])
-        .arg(&pair.state)
-        .stdin(Stdio::null())
-        .output()
-        .expect("starting gloveport");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("token add: {output:?}"))
-}
-
 /// The operator, who changes what may be called whenever the suite asks for a changed list of tools.
 fn be_the_operator(pair: &Pair, over: &AtomicBool) {
     let mut answered = 0;
@@ -43,7 +33,7 @@ fn be_the_operator(pair: &Pair, over: &AtomicBool) {
         let asked = chain.lines().filter(begun).count();
         while answered < asked {
             answered += 1;
-            add_token(pair, &format!("change-{answered}"), "header");
+            pair.add_token(&format!("change-{answered}"), &[]);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -51,7 +41,7 @@ fn be_the_operator(pair: &Pair, over: &AtomicBool) {
 
 fn conforms(revision: &str) {
     let pair = pair();
-    let capability = add_token(&pair, "conformance", "path");
+    let capability = pair.add_token("conformance", &["--via", "path"]);
     let binaries = programs::target().join("clients/node/node_modules/.bin");
     let known = programs::repository().join(format!("tests/clients/conformance-{revision}.yml"));
     let over = AtomicBool::new(false);

@@ -1,6 +1,6 @@
 //! `run_batch`: several commands in one submission, as UFO's dispatcher sends them.
 
-use super::{add_token, pair};
+use super::pair;
 use gloveport_tests::{Pair, processes};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn the_rest_is_skipped_after_a_failure_where_that_is_asked_for() {
 #[test]
 fn each_command_is_under_its_own_scope_and_in_the_audit_chain() {
     let pair = pair();
-    let added = add_token(&pair, "narrow", &["--allow", "run_batch", "--allow", "fail"]);
+    let added = pair.add_token("narrow", &["--allow", "run_batch", "--allow", "fail"]);
     let narrow = pair.with_token(added["token"].as_str().expect("a token"));
     let commands = json!([{"tool_name": "fail"}, print("x", "2")]);
     let result = narrow.call("run_batch", json!({"commands": commands}));

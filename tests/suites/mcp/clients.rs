@@ -1,11 +1,11 @@
 //! Unmodified clients: progress, a tool that does not exist, and a call that is given up. (That they list, call
-//! and are refused with a wrong token, the suite `real_clients` shows.)
+//! and are refused with a wrong token, the suite `real_clients` shows; UFO has a suite of its own.)
 
-use super::{add_token, pair};
+use super::pair;
 use gloveport_tests::mcp::Endpoint;
-use gloveport_tests::{Pair, Scene, clients, processes, programs};
+use gloveport_tests::{clients, processes, programs};
 use serde_json::{Value, json};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// Progress of three steps, the error of an unknown tool, and the end of a tree whose call was given up.
@@ -73,7 +73,7 @@ fn inspect(endpoint: &Endpoint, words: &[&str]) -> Output {
     if let Some(token) = &endpoint.token {
         command.arg("--header").arg(format!("Authorization: Bearer {token}"));
     }
-    command.args(words).stdin(std::process::Stdio::null()).output().expect("starting the inspector")
+    command.args(words).stdin(Stdio::null()).output().expect("starting the inspector")
 }
 
 fn document(output: &Output) -> Value {
@@ -103,50 +103,4 @@ fn the_inspector_s_command_line_in_both_eras() {
     let refused = inspect(&stranger, &["--method", "tools/list"]);
     assert!(!refused.status.success(), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("auth"), "{refused:?}");
-}
-
-/// UFO's LinuxAgent has no place for a header: what it needs is in the URL or among the arguments.
-fn ufo(via: &str, endpoint: impl Fn(&Pair, &Value) -> Endpoint, key: impl Fn(&Value) -> Option<String>) {
-    let scene = Scene::new();
-    let catalog = scene.linux_agent(&[]);
-    let pair = scene.pair_of(&[&catalog]);
-    let token = add_token(&pair, "ufo", &["--via", via, "--max-risk", "dangerous"]);
-    let with_key = |mut arguments: Value| {
-        if let Some(key) = key(&token) {
-            arguments["api_key"] = json!(key);
-        }
-        arguments
-    };
-    let calls = json!([
-        ["execute_command", with_key(json!({"command": "echo hello", "timeout": 30}))],
-        ["execute_command", with_key(json!({"command": "ls /nonexistent"}))],
-        ["execute_command", with_key(json!({"command": "top -b -n 1 | head -n 10"}))],
-        ["get_system_info", with_key(json!({}))],
-    ]);
-    let client = clients::python("fastmcp-ufo", "ufo.py");
-    let said = clients::run(client, &endpoint(&pair, &token), &[&calls.to_string()]);
-    let names: Vec<&String> = said["tools"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
-    for name in ["execute_command", "get_system_info"] {
-        assert!(names.iter().any(|listed| *listed == name), "{said:#}");
-    }
-    let results = &said["results"];
-    for at in 0..4 {
-        assert_eq!(results[at]["status"], "success", "{:#}", results[at]);
-    }
-    assert_eq!(results[0]["result"]["stdout"], "hello\n");
-    assert_eq!(results[1]["result"]["exit_code"], 2);
-    assert!(results[2]["result"]["error"].as_str().is_some_and(|error| error.contains("blocked by policy")));
-    assert!(results[3]["result"]["uname"].as_str().is_some_and(|text| text.contains("Linux")), "{results:#}");
-}
-
-#[test]
-fn ufo_through_a_capability_path() {
-    let by_path = |_: &Pair, token: &Value| Endpoint::of(token["url"].as_str().expect("a URL"), None);
-    ufo("path", by_path, |_| None);
-}
-
-#[test]
-fn ufo_through_argument_keys() {
-    let plain = |pair: &Pair, _: &Value| Endpoint { token: None, ..pair.endpoint.clone() };
-    ufo("argument", plain, |token| token["token"].as_str().map(str::to_owned));
 }

@@ -1,7 +1,7 @@
 //! Calls in flight: progress, cancellation, and callers who all send the same id.
 
+use super::pair;
 use super::wire::{ACCEPTED, STREAM, check, legacy, notification, with};
-use super::{add_token, pair};
 use gloveport_tests::http::{self, Request, Response};
 use gloveport_tests::mcp::{VERSION, finish};
 use gloveport_tests::{Pair, processes};
@@ -145,7 +145,7 @@ fn a_cancellation_in_a_session_ends_the_run_and_nothing_answers_it() {
 #[test]
 fn a_cancellation_meets_nobody_else_s_request_of_the_same_id() {
     let pair = pair();
-    let other_token = add_token(&pair, "other", &["--max-risk", "dangerous"]);
+    let other_token = pair.add_token("other", &["--max-risk", "dangerous"]);
     let (one, two) = (Session::own(&pair), Session::own(&pair));
     let other = Session::open(&pair, other_token["token"].as_str().expect("a token"));
     let cancelled = one.call(sleeping(20_000, "one"));

@@ -1,10 +1,10 @@
 //! What is no proper request is refused with the right status, content type and error code, before anything
 //! of it is obeyed.
 
+use super::pair;
 use super::wire::{
     ACCEPTED, EMPTY, INVALID, JSON, Outcome, PARSE, RESULT, STREAM, body, check, legacy, notification, with,
 };
-use super::{add_token, pair};
 use gloveport_tests::http::Request;
 use gloveport_tests::mcp::Endpoint;
 use gloveport_tests::{Pair, processes};
@@ -75,7 +75,7 @@ fn host_and_origin_are_checked_first() {
 fn a_token_comes_in_one_header_or_as_a_capability_and_never_in_the_query() {
     let pair = pair();
     let token = pair.token.clone().expect("a token");
-    let capability = add_token(&pair, "capability", &["--via", "path"]);
+    let capability = pair.add_token("capability", &["--via", "path"]);
     let secret = capability["token"].as_str().expect("a token");
     let bearer = |value: &str| with(ping(&pair), "Authorization", value);
     let path = |path: &str| {

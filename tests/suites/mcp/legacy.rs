@@ -1,7 +1,7 @@
 //! The revisions with `initialize`, on the wire: negotiation, sessions, and errors that go with 200.
 
+use super::pair;
 use super::wire::{ACCEPTED, EMPTY, JSON, Outcome, RESULT, body, check, legacy, notification, with};
-use super::{add_token, pair};
 use gloveport_tests::Pair;
 use gloveport_tests::http::{Request, Response};
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ fn a_session_is_its_caller_s_and_ends_when_it_is_told_to() {
         let request = Request::new("DELETE", "/mcp").header("Mcp-Session-Id", id);
         request.header("Authorization", &format!("Bearer {}", pair.token.clone().unwrap()))
     };
-    let stranger = add_token(&pair, "stranger", &[]);
+    let stranger = pair.add_token("stranger", &[]);
     let stranger = format!("Bearer {}", stranger["token"].as_str().expect("a token"));
     check(
         &pair,

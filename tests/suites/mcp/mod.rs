@@ -13,9 +13,8 @@ mod subscriptions;
 mod tools;
 mod wire;
 
-use gloveport_tests::{Pair, Scene, programs};
-use serde_json::{Value, json};
-use std::process::{Command, Stdio};
+use gloveport_tests::{Pair, Scene};
+use serde_json::json;
 
 /// A pair with a tool for each way a call can go.
 fn pair() -> Pair {
@@ -30,26 +29,4 @@ fn pair() -> Pair {
         scene.probing("late", &["print-sleep", "20000", "so far"]).with(json!({"timeout": "500ms"})),
     ];
     scene.pair(&actions)
-}
-
-/// Makes a further token as an operator does; what `gloveport token add --json` printed.
-fn add_token(pair: &Pair, name: &str, words: &[&str]) -> Value {
-    let mut command = Command::new(programs::built("gloveport"));
-    command.args(["token", "add", "--json", "--name", name]).args(words);
-    let output = with_state(pair, command).output().expect("starting gloveport");
-    assert!(output.status.success(), "token add: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("a line of JSON")
-}
-
-/// Ends a token.
-fn revoke_token(pair: &Pair, name: &str) {
-    let mut command = Command::new(programs::built("gloveport"));
-    command.args(["token", "revoke", name]);
-    let output = with_state(pair, command).output().expect("starting gloveport");
-    assert!(output.status.success(), "token revoke: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn with_state(pair: &Pair, mut command: Command) -> Command {
-    command.arg("--state").arg(&pair.state).stdin(Stdio::null());
-    command
 }

@@ -1,6 +1,6 @@
 //! `subscriptions/listen`: who listens hears that its list of tools has changed.
 
-use super::{add_token, pair, revoke_token};
+use super::pair;
 use gloveport_tests::http::Request;
 use gloveport_tests::mcp::Endpoint;
 use gloveport_tests::signing::{self, Key};
@@ -47,12 +47,12 @@ impl Listener {
 #[test]
 fn a_changed_token_is_a_changed_list_and_a_revoked_one_the_end() {
     let pair = pair();
-    let added = add_token(&pair, "listener", &[]);
+    let added = pair.add_token("listener", &[]);
     let endpoint = pair.with_token(added["token"].as_str().expect("a token"));
     let mut listener = Listener::open(&endpoint, json!({"toolsListChanged": true}));
-    add_token(&pair, "another", &[]);
+    pair.add_token("another", &[]);
     listener.expect_change();
-    revoke_token(&pair, "listener");
+    assert!(pair.gloveport(&["token", "revoke", "listener"]).status.success());
     let end = listener.next().expect("the end");
     assert_eq!(end["id"], 1, "{end:#}");
     assert_eq!(end["result"]["resultType"], "complete");
@@ -66,7 +66,7 @@ fn who_did_not_ask_for_tools_hears_nothing_of_them() {
     let pair = pair();
     let mut silent = Listener::open(&pair, json!({"promptsListChanged": true}));
     let mut listener = Listener::open(&pair, json!({"toolsListChanged": true}));
-    add_token(&pair, "another", &[]);
+    pair.add_token("another", &[]);
     listener.expect_change();
     silent.0.get_mut().set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
     let mut line = String::new();

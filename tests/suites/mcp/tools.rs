@@ -1,6 +1,6 @@
 //! Tools as agents like them: described, bounded, in order, and only those that the caller may call.
 
-use super::{add_token, pair};
+use super::pair;
 use gloveport_tests::action::Action;
 use gloveport_tests::mcp::Endpoint;
 use gloveport_tests::{Pair, Scene};
@@ -50,7 +50,7 @@ fn a_token_sees_what_it_may_call_and_nothing_else() {
     let actions = actions.map(|(name, risk)| with_risk(&scene, name, risk));
     let pair = scene.pair(&actions);
     let token = |name: &str, words: &[&str]| {
-        add_token(&pair, name, words)["token"].as_str().expect("a token").to_owned()
+        pair.add_token(name, words)["token"].as_str().expect("a token").to_owned()
     };
     let all = token("all", &["--max-risk", "dangerous"]);
     assert_eq!(listed(&pair, &all), ["disk_clean", "disk_free", "net_reset", "run_batch"]);
@@ -157,7 +157,7 @@ fn without_a_token_only_tools_that_take_one_as_an_argument_are_seen() {
         401,
         "no such token exists yet"
     );
-    let added = add_token(&pair, "ufo", &["--via", "argument", "--max-risk", "dangerous"]);
+    let added = pair.add_token("ufo", &["--via", "argument", "--max-risk", "dangerous"]);
     let secret = added["token"].as_str().expect("a token");
     assert_eq!(keyless.tools(), ["execute_command", "get_system_info"]);
     let call = |key: Value| keyless.call("execute_command", json!({"command": "echo hi", "api_key": key}));
