@@ -24,6 +24,7 @@ use Expected::{Explains, Prints, PrintsJson};
 /// Every action with the parameters of a call.
 fn table() -> Vec<(&'static str, Value, Expected)> {
     vec![
+        ("audit_log", json!({"lines": 5}), Explains),
         ("block_devices", json!({}), PrintsJson),
         ("boots", json!({}), Explains),
         ("connections", json!({}), Prints("Local Address")),
@@ -34,6 +35,7 @@ fn table() -> Vec<(&'static str, Value, Expected)> {
         ("disks", json!({}), Prints("Filesystem")),
         ("dns_lookup", json!({"name": "localhost"}), Explains),
         ("failed_units", json!({}), Explains),
+        ("file_content", json!({"path": "/etc/passwd", "lines": 1}), Prints("root:")),
         ("hardware", json!({}), Explains),
         ("interfaces", json!({}), PrintsJson),
         ("io_pressure", json!({}), Explains),
@@ -43,6 +45,7 @@ fn table() -> Vec<(&'static str, Value, Expected)> {
         ("largest_files", json!({"path": "/usr", "larger_than": "+1G"}), Explains),
         ("last_logins", json!({"lines": 5}), Explains),
         ("listening_ports", json!({}), Prints("LISTEN")),
+        ("log_search", json!({"paths": ["*.log"], "pattern": "."}), PrintsJson),
         ("log_tail", json!({"path": "/var/log/dpkg.log", "lines": 2}), Explains),
         ("memory", json!({}), Prints("MemTotal")),
         ("mounts", json!({}), Explains),
