@@ -221,6 +221,20 @@ fn a_client_that_goes_away_leaves_nothing_running_on_the_hosts() {
 }
 
 #[test]
+fn whoever_pipes_requests_in_gets_their_answers() {
+    let site = site();
+    let mut client = site.client(&["web1"], &[]);
+    say(&client, "web1", "open");
+    let calls: Vec<u64> =
+        (0..2).map(|number| client.begin_call("say", json!({"word": number.to_string()}))).collect();
+    let (status, _) = client.close();
+    assert!(status.success());
+    for (number, call) in calls.into_iter().enumerate() {
+        assert_eq!(client.result(call).stdout(), number.to_string());
+    }
+}
+
+#[test]
 fn a_cancelled_call_ends_on_its_host_and_is_not_answered() {
     let site = site();
     let client = site.client(&["web1"], &[]);

@@ -15,6 +15,7 @@ pub use ssh::Ssh;
 pub use target::Target;
 
 use super::framing::Output;
+use super::message::INTERNAL;
 use super::{Service, locked};
 use gloveportd::mcp::LEGACY;
 use gloveportd::mcp::envelope::{Members, Message};
@@ -182,11 +183,14 @@ impl Fleet {
             let error = RpcError::new(INVALID_REQUEST, text);
             return self.output.send(error.message(Some(&id)).to_string().as_bytes());
         }
-        let (fleet, key) = (Arc::clone(self), id.to_string());
+        let (fleet, key, waiting) = (Arc::clone(self), id.to_string(), id.clone());
         let work = move || {
             let outcome = fleet.run(message, era, (sender, events));
-            let is_wanted = locked(&fleet.requests).remove(&id.to_string()).is_some();
+            // It counts as under way until its answer is out: `finish` waits for that.
+            let key = id.to_string();
+            let is_wanted = locked(&fleet.requests).contains_key(&key);
             let sent = if is_wanted { fleet.output.send(&era.reply(&id, outcome)) } else { Ok(()) };
+            locked(&fleet.requests).remove(&key);
             fleet.one_less.notify_all();
             if sent.is_err() {
                 // Nobody reads the answers: what still runs, runs for nobody.
@@ -195,6 +199,7 @@ impl Fleet {
         };
         if std::thread::Builder::new().spawn(work).is_err() {
             locked(&self.requests).remove(&key);
+            return self.output.refuse(&waiting, INTERNAL, "this host has no room for another thread");
         }
         Ok(())
     }
