@@ -110,6 +110,9 @@ fn no_call_fails_while_catalogues_are_switched() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         callers.into_iter().flat_map(|caller| caller.join().expect("a caller")).collect()
     });
+    let stale = super::audit(&pair.state).matches("\"rule\":\"stale\"").count();
+    println!("{} calls, {stale} of them were sent twice", results.len());
+    assert!(stale > 0, "no call met a switch");
     assert!(results.len() > 20, "only {} calls", results.len());
     for result in &results {
         assert!(!result.is_error() && result.stdout().starts_with("word-"), "{:#}", result.0);
