@@ -3,7 +3,7 @@
 #
 #   packaging/prerequisites.sh run     what `make run` needs: a linker, ssh-keygen
 #   packaging/prerequisites.sh tools   cargo-nextest and cargo-deny
-#   packaging/prerequisites.sh test    what the suites need: ordinary programs, MCP clients
+#   packaging/prerequisites.sh test    what the suites need: ordinary programs, servers, MCP clients
 #   packaging/prerequisites.sh users   the two system users
 #
 # Programs come from the distribution, Python clients from PyPI into virtual environments and Node clients
@@ -14,26 +14,49 @@ cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
 CLIENTS=tests/clients
 
-# command: Debian's package: Fedora's package. A missing command means its package is installed.
+# command: Debian's package: Fedora's package. A missing command means its package is installed; where a
+# distribution has none (-), the tests that need it are for the other one.
 RUN_TABLE='
-cc:         gcc:             gcc
-ssh-keygen: openssh-client:  openssh-clients
+cc:                 gcc:                  gcc
+ssh-keygen:         openssh-client:       openssh-clients
 '
 TOOLS_TABLE='
-python3:    python3:         python3
+python3:            python3:              python3
 '
 TEST_TABLE='
-dig:        bind9-dnsutils:  bind-utils
-file:       file:            file
-ip:         iproute2:        iproute
-lsblk:      util-linux:      util-linux
-man:        man-db:          man-db
-npm:        npm:             nodejs-npm
-ping:       iputils-ping:    iputils
-ps:         procps:          procps-ng
-sshd:       openssh-server:  openssh-server
-strace:     strace:          strace
-traceroute: traceroute:      traceroute
+dig:                bind9-dnsutils:       bind-utils
+file:               file:                 file
+git:                git:                  git-core
+ip:                 iproute2:             iproute
+lsblk:              util-linux:           util-linux
+man:                man-db:               man-db
+mariadb-install-db: mariadb-server-core:  mariadb-server
+mariadb:            mariadb-client-core:  mariadb
+nginx:              nginx-light:          nginx
+npm:                npm:                  nodejs-npm
+openssl:            openssl:              openssl
+ping:               iputils-ping:         iputils
+ps:                 procps:               procps-ng
+redis-server:       redis-server:         redis
+sshd:               openssh-server:       openssh-server
+strace:             strace:               strace
+traceroute:         traceroute:           traceroute
+'
+# What makes the packages, looks at them, and boots a system with them.
+PACKAGES_TABLE='
+apparmor_parser:    apparmor:             -
+dh:                 debhelper:            debhelper
+dh_apparmor:        dh-apparmor:          -
+fakeroot:           fakeroot:             fakeroot
+lintian:            lintian:              -
+mandoc:             mandoc:               mandoc
+mmdebstrap:         mmdebstrap:           mmdebstrap
+objcopy:            binutils:             binutils
+rpm:                rpm:                  rpm
+rpmbuild:           rpm:                  rpm-build
+rpmlint:            rpmlint:              rpmlint
+systemd-analyze:    systemd:              systemd
+systemd-nspawn:     systemd-container:    systemd-container
 '
 
 say() { printf '    %s\n' "$*"; }
@@ -50,8 +73,9 @@ install_packages() {
     say "installing from the distribution: $*"
     if command -v apt-get >/dev/null; then
         as_root apt-get -qq -o DPkg::Lock::Timeout=300 update
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 \
-            install --no-install-recommends "$@" >/dev/null
+        # At run level 1 no package starts its service: only the programs are wanted.
+        as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y \
+            -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@" >/dev/null
     elif command -v dnf >/dev/null; then
         as_root dnf -q -y install "$@" >/dev/null
     else
@@ -61,12 +85,15 @@ install_packages() {
 
 # install_missing TABLE: the packages of those commands that are not in PATH, in one go.
 install_missing() {
-    local missing=() command debian fedora
+    local missing=() command debian fedora package
     while IFS=: read -r command debian fedora; do
         [ -n "$command" ] || continue
         # System directories are searched too: ip and ping may live where a user's PATH does not lead.
         PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null && continue
-        if command -v dnf >/dev/null; then missing+=("${fedora// /}"); else missing+=("${debian// /}"); fi
+        package=$debian
+        if command -v dnf >/dev/null; then package=$fedora; fi
+        package=${package// /}
+        if [ "$package" != - ]; then missing+=("$package"); fi
     done <<<"$1"
     if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
 }
@@ -129,7 +156,11 @@ tools)
     ;;
 test)
     tools
-    install_missing "$RUN_TABLE$TEST_TABLE"
+    install_missing "$RUN_TABLE$TEST_TABLE$PACKAGES_TABLE"
+    # That one is of Debian's making.
+    if command -v mmdebstrap >/dev/null; then
+        say "the root file system that the packages are tested in: $(packaging/test-root.sh)"
+    fi
     for list in "$CLIENTS"/requirements-*.txt; do
         name=${list##*/requirements-}
         virtual_environment "${name%.txt}"
