@@ -184,6 +184,19 @@ fn the_shipped_settings_are_the_defaults_and_each_is_explained() {
     assert_eq!(settings["status"], "ok", "{settings:#}");
 }
 
+/// A reader searches the page for what was said.
+#[test]
+fn the_troubleshooting_page_quotes_what_the_programs_say() {
+    let words = "find helper daemon -name '*.rs' -exec cat {} + | tr -d '\\\\' | tr -s ' \\n' ' '";
+    let sources = output_of("sh", &["-c", words]);
+    let page = read("docs/troubleshooting.md");
+    let quoted: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
+    assert!(quoted.len() > 10, "{quoted:?}");
+    let invented: Vec<_> = quoted.iter().filter(|text| !sources.contains(**text)).collect();
+    assert!(invented.is_empty(), "no program says {invented:?}");
+}
+
 #[test]
 fn a_program_names_the_crates_that_it_was_made_of() {
     let packages = packages::built();
