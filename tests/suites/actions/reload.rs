@@ -5,9 +5,11 @@ use super::{gloveport, printed};
 use gloveport_contract::catalog::hex;
 use gloveport_tests::action::{self, Action};
 use gloveport_tests::mcp::{ToolResult, finish};
-use gloveport_tests::{Pair, Scene, processes};
+use gloveport_tests::{Pair, Scene, processes, programs, scene, signing};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -91,11 +93,11 @@ fn no_call_fails_while_catalogues_are_switched() {
     let scene = Scene::new();
     let first = hello(&scene, "word-0");
     let pair = scene.pair(&[first]);
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let done = AtomicBool::new(false);
     let results: Vec<ToolResult> = thread::scope(|scope| {
         let caller = || {
             let mut results = Vec::new();
-            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+            while !done.load(Ordering::Relaxed) {
                 results.push(pair.call("hello", json!({})));
             }
             results
@@ -107,7 +109,7 @@ fn no_call_fails_while_catalogues_are_switched() {
             thread::sleep(Duration::from_millis(100));
         }
         processes::wait_until("the last one is in force", PATIENCE, || said(&pair) == "word-6");
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        done.store(true, Ordering::Relaxed);
         callers.into_iter().flat_map(|caller| caller.join().expect("a caller")).collect()
     });
     let stale = super::audit(&pair.state).matches("\"rule\":\"stale\"").count();
@@ -125,7 +127,7 @@ fn spoil(pair: &Pair) {
     let file = fs::canonicalize(pair.state.join("catalog.json")).expect("the catalogue");
     let text = fs::read_to_string(&file).expect("the catalogue");
     let next = pair.state.join("catalogs/spoilt");
-    gloveport_tests::scene::make_directory(&next);
+    scene::make_directory(&next);
     fs::write(next.join("catalog.json"), text.replace("hello", "howdy")).expect("writing");
     fs::copy(file.with_extension("json.sig"), next.join("catalog.json.sig")).expect("copying");
     let link = pair.state.join("catalogs/next-link");
@@ -174,12 +176,12 @@ fn what_is_no_catalogue_costs_the_running_one_nothing() {
     let first = hello(&scene, "first");
     let prepared = scene.prepare(&[first]);
     prepared.write();
-    let (file, key) = (prepared.catalog_file(), prepared.key.signer("operator"));
-    let signature = |text: &str| {
+    let file = prepared.catalog_file();
+    let signers = prepared.scene.file("signers", prepared.key.signer("operator"));
+    let sign = |text: &str| {
         fs::write(&file, text).expect("writing");
-        prepared.key.sign(gloveport_tests::signing::NAMESPACE, &file);
+        prepared.key.sign(signing::NAMESPACE, &file);
     };
-    assert!(!key.is_empty());
     let good = fs::read_to_string(&file).expect("the catalogue");
     // Properly signed, and no catalogue this version takes: the signer may be wrong too.
     let bad = [
@@ -189,16 +191,16 @@ fn what_is_no_catalogue_costs_the_running_one_nothing() {
         (&good.replace("\"risk\": \"read\"", "\"risk\": \"read\", \"risk\": \"write\""), "duplicate"),
     ];
     for (text, reason) in bad {
-        signature(text);
-        let output = std::process::Command::new(gloveport_tests::programs::built("gloveport-helper"))
+        sign(text);
+        let output = Command::new(programs::built("gloveport-helper"))
             .arg("--check")
-            .args([file.clone(), prepared.scene.file("signers", &key).into()])
+            .args([file.clone(), signers.clone().into()])
             .output()
             .expect("the helper");
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(printed(&output).contains(reason), "{reason}: {}", printed(&output));
     }
-    signature(&good);
+    sign(&good);
     let helper = prepared.start_as_it_is();
     for (text, _) in bad {
         fs::write(&file, text).expect("writing");
