@@ -14,6 +14,10 @@ help:
 	@echo "make lint    formatting, lints, dependencies"
 	@echo "make fmt     format the sources"
 	@echo "make clean   remove what was built"
+	@echo "make package the .deb and the .rpm, in dist"
+	@echo "make test-package"
+	@echo "             the part of make test that installs and boots them"
+	@echo "make test-vm the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
 
 # Built as the caller, run as root.
 run: build
@@ -39,3 +43,15 @@ fmt:
 
 clean:
 	@cargo clean
+
+.PHONY: package test-package test-vm
+
+package: build
+	@packaging/package.sh dist
+	@ls dist/*.deb dist/*.rpm
+
+test-package:
+	@tests/run.sh packaging::
+
+test-vm: build
+	@packaging/test-vm.sh
