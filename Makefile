@@ -1,6 +1,6 @@
 # What can be done here. Everything is built in one profile, so that nothing is built twice.
 
-.PHONY: help run build test lint fmt clean
+.PHONY: help run build package test test-package test-vm lint fmt clean
 .DEFAULT_GOAL := help
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -8,16 +8,15 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 ARGS ?=
 
 help:
-	@echo "make run     build, then try gloveport on this machine, in the foreground"
-	@echo "make build   the four programs, in $(TARGET)/release"
-	@echo "make test    everything that continuous integration checks (needs root)"
-	@echo "make lint    formatting, lints, dependencies"
-	@echo "make fmt     format the sources"
-	@echo "make clean   remove what was built"
-	@echo "make package the .deb and the .rpm, in dist"
-	@echo "make test-package"
-	@echo "             the part of make test that installs and boots them"
-	@echo "make test-vm the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
+	@echo "make run          build, then try gloveport on this machine, in the foreground"
+	@echo "make build        the four programs, in $(TARGET)/release"
+	@echo "make package      the .deb and the .rpm, in dist/ (PROFILE=distribution: smaller, takes longer)"
+	@echo "make test         everything that continuous integration checks (needs root)"
+	@echo "make test-package the part of it that installs the packages and boots a system with them"
+	@echo "make test-vm      the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
+	@echo "make lint         formatting, lints, dependencies"
+	@echo "make fmt          format the sources"
+	@echo "make clean        remove what was built"
 
 # Built as the caller, run as root.
 run: build
@@ -31,8 +30,19 @@ build:
 	@packaging/prerequisites.sh run
 	@packaging/build.sh
 
+package: build
+	@packaging/prerequisites.sh package
+	@packaging/package.sh
+	@ls dist/*.deb dist/*.rpm
+
 test:
 	@tests/run.sh
+
+test-package:
+	@tests/run.sh packaging::
+
+test-vm: build
+	@packaging/test-vm.sh
 
 lint:
 	@packaging/prerequisites.sh tools
@@ -43,15 +53,3 @@ fmt:
 
 clean:
 	@cargo clean
-
-.PHONY: package test-package test-vm
-
-package: build
-	@packaging/package.sh dist
-	@ls dist/*.deb dist/*.rpm
-
-test-package:
-	@tests/run.sh packaging::
-
-test-vm: build
-	@packaging/test-vm.sh

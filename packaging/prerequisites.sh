@@ -4,6 +4,7 @@
 #   packaging/prerequisites.sh run     what `make run` needs: a linker, ssh-keygen
 #   packaging/prerequisites.sh tools   cargo-nextest and cargo-deny
 #   packaging/prerequisites.sh test    what the suites need: ordinary programs, servers, MCP clients
+#   packaging/prerequisites.sh package what `make package` needs
 #   packaging/prerequisites.sh users   the two system users
 #
 # Programs come from the distribution, Python clients from PyPI into virtual environments and Node clients
@@ -24,39 +25,38 @@ TOOLS_TABLE='
 python3:            python3:              python3
 '
 TEST_TABLE='
+apparmor_parser:    apparmor:             -
 dig:                bind9-dnsutils:       bind-utils
 file:               file:                 file
 git:                git:                  git-core
 ip:                 iproute2:             iproute
+lintian:            lintian:              -
 lsblk:              util-linux:           util-linux
 man:                man-db:               man-db
+mandoc:             mandoc:               mandoc
 mariadb-install-db: mariadb-server-core:  mariadb-server
 mariadb:            mariadb-client-core:  mariadb
+mmdebstrap:         mmdebstrap:           mmdebstrap
 nginx:              nginx-light:          nginx
 npm:                npm:                  nodejs-npm
 openssl:            openssl:              openssl
 ping:               iputils-ping:         iputils
 ps:                 procps:               procps-ng
 redis-server:       redis-server:         redis
+rpm:                rpm:                  rpm
+rpmlint:            rpmlint:              rpmlint
 sshd:               openssh-server:       openssh-server
 strace:             strace:               strace
+systemd-analyze:    systemd:              systemd
+systemd-nspawn:     systemd-container:    systemd-container
 traceroute:         traceroute:           traceroute
 '
-# What makes the packages, looks at them, and boots a system with them.
-PACKAGES_TABLE='
-apparmor_parser:    apparmor:             -
+PACKAGE_TABLE='
 dh:                 debhelper:            debhelper
 dh_apparmor:        dh-apparmor:          -
 fakeroot:           fakeroot:             fakeroot
-lintian:            lintian:              -
-mandoc:             mandoc:               mandoc
-mmdebstrap:         mmdebstrap:           mmdebstrap
 objcopy:            binutils:             binutils
-rpm:                rpm:                  rpm
 rpmbuild:           rpm:                  rpm-build
-rpmlint:            rpmlint:              rpmlint
-systemd-analyze:    systemd:              systemd
-systemd-nspawn:     systemd-container:    systemd-container
 '
 
 say() { printf '    %s\n' "$*"; }
@@ -154,9 +154,12 @@ tools)
     rust
     tools
     ;;
+package)
+    install_missing "$PACKAGE_TABLE"
+    ;;
 test)
     tools
-    install_missing "$RUN_TABLE$TEST_TABLE$PACKAGES_TABLE"
+    install_missing "$RUN_TABLE$TEST_TABLE$PACKAGE_TABLE"
     # That one is of Debian's making.
     if command -v mmdebstrap >/dev/null; then
         say "the root file system that the packages are tested in: $(packaging/test-root.sh)"
@@ -172,6 +175,6 @@ users)
     system_user gloveport-run "what it runs"
     ;;
 *)
-    fail "say what for: run, tools, test or users"
+    fail "say what for: run, tools, test, package or users"
     ;;
 esac

@@ -19,10 +19,12 @@ fn assert_text(scene: &Scene, name: &str, text: &str) {
         .replace(&scene.root.display().to_string(), "SCENE")
         .replace(&scene.run.number.to_string(), "RUN")
         .replace(&scene.daemon.number.to_string(), "DAEMON");
-    // Ports are whatever was free.
+    // Ports are whatever was free; port 0 is written by somebody.
     for part in text.clone().split("127.0.0.1:").skip(1) {
         let port: String = part.chars().take_while(char::is_ascii_digit).collect();
-        text = text.replace(&port, "PORT");
+        if port.len() > 1 {
+            text = text.replace(&port, "PORT");
+        }
     }
     assert_golden(&format!("errors/{name}.txt"), &format!("{}\n", text.trim_end()));
 }
@@ -174,7 +176,7 @@ fn the_helper_goes_away_during_a_run() {
     processes::wait_until("it runs", Duration::from_secs(10), || !processes::of(uid).is_empty());
     helper.kill();
     let result = finish(call);
-    assert!(result.is_error(), "{:#}", result.0);
+    assert_eq!(result.structured()["success"], false, "{:#}", result.0);
     assert_text(&helper.scene, "helper_gone", &result.text());
     processes::wait_until_gone(uid, Duration::from_secs(2));
 }
