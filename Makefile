@@ -1,6 +1,6 @@
 # What can be done here. Everything is built in one profile, so that nothing is built twice.
 
-.PHONY: help run build package test test-package test-vm lint fmt clean
+.PHONY: help run build package test test-package test-vm soak lint fmt clean
 .DEFAULT_GOAL := help
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -14,6 +14,7 @@ help:
 	@echo "make test         everything that continuous integration checks (needs root)"
 	@echo "make test-package the part of it that installs the packages and boots a system with them"
 	@echo "make test-vm      the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
+	@echo "make soak         what takes minutes and is in no other target; after make test"
 	@echo "make lint         formatting, lints, dependencies"
 	@echo "make fmt          format the sources"
 	@echo "make clean        remove what was built"
@@ -43,6 +44,9 @@ test-package:
 
 test-vm: build
 	@packaging/test-vm.sh
+
+soak:
+	@cargo nextest run --release -p gloveport-tests --run-ignored only
 
 lint:
 	@packaging/prerequisites.sh tools

@@ -9,6 +9,7 @@
 //! Root is required, and a release build of all programs; `make test` provides both.
 
 pub mod action;
+pub mod cgroup;
 pub mod clients;
 pub mod daemon;
 pub mod fake_daemon;
@@ -22,11 +23,13 @@ pub mod processes;
 pub mod programs;
 pub mod scene;
 pub mod signing;
+pub mod stages;
 pub mod stdio;
+pub mod strace;
 pub mod uid;
 
 pub use daemon::Daemon;
-pub use fake_daemon::Connection;
+pub use fake_daemon::{Connection, Finished};
 pub use helper::Helper;
 pub use pair::Pair;
 pub use scene::Scene;

@@ -20,14 +20,14 @@ const PATH: &[Pattern] = &[("openat2", "/roots/")];
 
 /// Each stage with its calls. A call belongs to the present stage where it is one of its calls, else to the
 /// next one that has it.
-const CALLS: [(&str, &[Pattern]); 28] = [
+const CALLS: [(&str, &[Pattern]); 29] = [
     // The first one is libc's, after its fork.
     ("inherited", &[("set_robust_list", ""), ("close_range", ", 0"), ("fcntl", "F_DUPFD_CLOEXEC")]),
     ("turn", &[("read", "")]),
     ("signals", &[("rt_sigaction", "SIG_DFL")]),
     ("session", &[("setsid", "")]),
     ("stdio", &[("dup3", ""), ("fcntl", "F_SETFD")]),
-    ("proc", &[("getpid", ""), ("openat2", "/proc/"), ("fstatfs", ""), ("write", "")]),
+    ("proc", &[("readlink", "\"/proc/self\""), ("openat2", "/proc/"), ("fstatfs", ""), ("write", "")]),
     (
         "limits",
         &[
@@ -39,6 +39,7 @@ const CALLS: [(&str, &[Pattern]); 28] = [
             ("umask", "077"),
         ],
     ),
+    ("network", &[("unshare", "CLONE_NEWNET")]),
     ("bounding", &[("prctl", "PR_CAPBSET_DROP")]),
     ("securebits", &[("prctl", "PR_SET_SECUREBITS")]),
     ("groups", &[("setgroups", "")]),
@@ -88,6 +89,7 @@ impl Scene {
             },
             "cwd": {"param": "cwd", "roots": [roots]},
             "groups": ["adm"],
+            "sandbox": {"network": "namespace"},
         }));
         (action, [("cwd", directory.as_str().into()), ("file", file.as_str().into())])
     }

@@ -1,7 +1,6 @@
 //! System calls of running processes: recorded, or made to fail.
 
 use crate::processes;
-use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -68,10 +67,7 @@ impl Strace {
     }
 
     fn let_go(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        }
-        let _ = self.child.wait();
+        let _ = processes::stop(&mut self.child);
     }
 }
 

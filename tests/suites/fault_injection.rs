@@ -21,6 +21,10 @@ struct Prepared {
 }
 
 fn prepared() -> Prepared {
+    prepared_with(json!({}))
+}
+
+fn prepared_with(keys: serde_json::Value) -> Prepared {
     let scene = Scene::new();
     let probe = scene.probe();
     let (action, arguments) = scene.every_stage(json!({
@@ -30,7 +34,7 @@ fn prepared() -> Prepared {
         ],
         "on_error": "continue",
     }));
-    Prepared { helper: scene.helper(&[action]), arguments }
+    Prepared { helper: scene.helper(&[action.with(keys)]), arguments }
 }
 
 /// How the second step ended.
@@ -57,11 +61,11 @@ fn run(prepared: &Prepared, words: &[String]) -> Ended {
     processes::wait_until("the first step runs", SOON, || {
         let new: Vec<_> = family(helper).into_iter().filter(|one| !known.contains(&one.pid)).collect();
         let runs = |one: &processes::Process| one.uid == helper.scene.run.number;
-        let is_parent = |pid: u32| new.iter().any(|other| other.parent == pid);
         let Some(running) = new.iter().find(|one| runs(one) && one.command.contains("sleep")) else {
             return false;
         };
-        let Some(waiting) = new.iter().find(|one| !runs(one) && !is_parent(one.pid)) else { return false };
+        let sibling = |one: &&processes::Process| one.parent == running.parent && one.pid != running.pid;
+        let Some(waiting) = new.iter().find(sibling) else { return false };
         (first, second) = (running.pid, waiting.pid);
         true
     });
@@ -202,4 +206,14 @@ fn a_host_without_keyrings_has_none_to_leave() {
         let ended = run(&prepared, &inject("keyctl", &format!("error={errno}")));
         assert_eq!(ended.outcome, Outcome::Exited(0), "{errno}");
     }
+}
+
+#[test]
+fn a_directory_that_does_not_answer_costs_its_run_and_no_other() {
+    let prepared = prepared_with(json!({"timeout": "4s"}));
+    // What a file server that is down does: the child waits in the kernel, for longer than it may.
+    let ended = run(&prepared, &inject("fchdir", "delay_enter=10000000"));
+    assert_eq!(ended.outcome, Outcome::Signaled(9));
+    assert!(!ended.printed.contains("RAN"));
+    assert_eq!(run(&prepared, &[]).outcome, Outcome::Exited(0));
 }

@@ -3,10 +3,14 @@
 //! machine with others lie in a module `alone`.
 
 mod actions;
+mod approval;
+mod attacks;
 mod catalogue_trust;
 mod confined_daemon;
 mod conformance;
+mod errors;
 mod execute_command;
+mod fault_injection;
 mod filter;
 mod fleet;
 mod forgotten_rule;
@@ -14,12 +18,17 @@ mod lifetimes;
 mod mcp;
 mod newcomer;
 mod one_shot;
+mod one_shot_rules;
+mod order;
 mod packaging;
 mod real_clients;
+mod sandbox_table;
+mod scopes;
 mod ssh;
 mod ssh_ops;
 mod stdio;
 mod taken_over_daemon;
+mod tree_mechanisms;
 mod trees;
 mod ufo;
 mod what_a_program_gets;

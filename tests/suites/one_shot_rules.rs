@@ -194,11 +194,15 @@ mod alone {
 
     /// Programs that can be told to start another one, and how each is asked to say who it is.
     fn launchers(second: &str) -> Vec<Vec<String>> {
-        let python = |code: &str| vec!["/usr/bin/python3".into(), "-IBSc".into(), code.replace("SECOND", second)];
+        let python =
+            |code: &str| vec!["/usr/bin/python3".into(), "-IBSc".into(), code.replace("SECOND", second)];
         let perl = |code: &str| vec!["/usr/bin/perl".into(), "-e".into(), code.replace("SECOND", second)];
         let bash = |code: &str| vec!["/usr/bin/bash".into(), "-c".into(), code.replace("SECOND", second)];
         let find = |how: &[&str]| {
-            let words = ["/usr/bin/find", "/etc/hostname"].iter().chain(how).map(|word| word.replace("SECOND", second));
+            let words = ["/usr/bin/find", "/etc/hostname"]
+                .iter()
+                .chain(how)
+                .map(|word| word.replace("SECOND", second));
             words.collect::<Vec<String>>()
         };
         // A page at the lowest address by the means of the language, then the exec that the filter knows.
@@ -220,8 +224,12 @@ print('refused', ctypes.get_errno())";
             python("import os; os.system('SECOND')"),
             python("import os; os.fork() or os.execv('SECOND', ['second']); os.wait()"),
             python("import subprocess; subprocess.run(['SECOND'])"),
-            python("import threading, os; t = threading.Thread(target=os.execv, args=('SECOND', ['second'])); t.start(); t.join()"),
-            python("import os; f = os.memfd_create('x'); os.write(f, open('SECOND', 'rb').read()); os.execve(f, ['x'], {})"),
+            python(
+                "import threading, os; t = threading.Thread(target=os.execv, args=('SECOND', ['second'])); t.start(); t.join()",
+            ),
+            python(
+                "import os; f = os.memfd_create('x'); os.write(f, open('SECOND', 'rb').read()); os.execve(f, ['x'], {})",
+            ),
             python(by_page),
             perl("exec('SECOND')"),
             perl("print `SECOND`"),
@@ -262,7 +270,12 @@ print('refused', ctypes.get_errno())";
             }
             let second = copied.second();
             for argv in [
-                vec!["/usr/bin/python3", "-ISc", "import os, sys; os.execv(sys.argv[1], ['second'])", &second],
+                vec![
+                    "/usr/bin/python3",
+                    "-ISc",
+                    "import os, sys; os.execv(sys.argv[1], ['second'])",
+                    &second,
+                ],
                 vec!["/usr/bin/perl", "-e", "exec(@ARGV)", &second],
                 vec!["/usr/bin/bash", "-c", "$0", &second],
                 vec!["/usr/bin/find", "/etc/hostname", "-exec", &second, ";"],

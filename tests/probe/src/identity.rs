@@ -38,6 +38,8 @@ pub fn attack(subcommand: &str, args: &[&str]) -> Option<Outcome> {
         }
         // setrlimit RESOURCE VALUE, for itself.
         "setrlimit" => limit(0, pid, number(args, 1)),
+        // with-session-key NAME PROGRAM ARG…: starts a program in a session keyring that holds a key.
+        "with-session-key" => with_session_key(args),
         // personality PERSONA
         "personality" => raw::call(libc::SYS_personality, &[pid]),
         "setsid" => raw::call(libc::SYS_setsid, &[]),
@@ -71,6 +73,16 @@ fn capabilities() -> Outcome {
     let header = raw::bytes([VERSION_3, 0].map(u32::to_ne_bytes).concat());
     let all = raw::bytes(vec![0xff; 24]);
     raw::call(libc::SYS_capset, &[header, all])
+}
+
+fn with_session_key(args: &[&str]) -> Outcome {
+    const JOIN: usize = libc::KEYCTL_JOIN_SESSION_KEYRING as usize;
+    const SESSION: usize = usize::MAX - 2;
+    raw::call(libc::SYS_keyctl, &[JOIN, 0])?;
+    let (kind, name) = (raw::pointer("user"), raw::pointer(text(args, 0)));
+    raw::call(libc::SYS_add_key, &[kind, name, raw::pointer("secret"), 6, SESSION])?;
+    let argv = args.get(1..).unwrap_or_default();
+    raw::call(libc::SYS_execve, &[raw::pointer(text(argv, 0)), raw::list(argv), raw::list(&[])])
 }
 
 fn clone3() -> Outcome {

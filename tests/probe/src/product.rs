@@ -56,7 +56,8 @@ fn copy_filters(pid: usize, directory: &str) -> Outcome {
 
 /// The instructions that let pass what a rule would refuse. They come before all others.
 fn exception(rule: &str) -> Vec<Instruction> {
-    let whole = |call: libc::c_long| vec![(LOAD, 0, 0, 0), (EQUALS, 0, 1, call as u32), (RETURN, 0, 0, ALLOW)];
+    let whole =
+        |call: libc::c_long| vec![(LOAD, 0, 0, 0), (EQUALS, 0, 1, call as u32), (RETURN, 0, 0, ALLOW)];
     // With none of these flags.
     let without = |call: libc::c_long, flags: i32| {
         vec![
@@ -78,7 +79,9 @@ fn exception(rule: &str) -> Vec<Instruction> {
         "mremap" => whole(libc::SYS_mremap),
         #[cfg(target_arch = "x86_64")]
         "arch_prctl" => whole(libc::SYS_arch_prctl),
-        "shmat" => [libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl].into_iter().flat_map(whole).collect(),
+        "shmat" => {
+            [libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl].into_iter().flat_map(whole).collect()
+        }
         "memfd_create" => [libc::SYS_memfd_create, libc::SYS_execveat].into_iter().flat_map(whole).collect(),
         "prctl" => whole(libc::SYS_prctl),
         "personality" => whole(libc::SYS_personality),

@@ -68,6 +68,12 @@ pub fn act(subcommand: &str, args: &[&str]) -> Option<i32> {
             }
             raw::sleep(DEADLINE);
         }
+        // fill PATH BYTES: a new file of that size.
+        "fill" => return Some(fill(text(args, 0), number(args, 1))),
+        // memory BYTES: that much, and every page of it used.
+        "memory" => memory(number(args, 0)),
+        // parent: what of the parent can be read: environment, descriptors, memory.
+        "parent" => parent(),
         // threads N: that many at once; how many came to be.
         "threads" => println!("{}", threads(number(args, 0))),
         _ => return None,
@@ -93,6 +99,42 @@ fn flood(mut left: usize) -> i32 {
         left -= piece.len();
     }
     i32::from(out.flush().is_err())
+}
+
+fn fill(path: &str, mut left: usize) -> i32 {
+    let piece = vec![b'x'; 65536];
+    let Ok(mut file) = std::fs::File::create(path) else { return 1 };
+    while left > 0 {
+        let now = left.min(piece.len());
+        if file.write_all(&piece[..now]).is_err() {
+            return 1;
+        }
+        left -= now;
+    }
+    0
+}
+
+fn memory(bytes: usize) {
+    let mut taken: Vec<u8> = Vec::new();
+    match taken.try_reserve_exact(bytes) {
+        Ok(()) => {
+            taken.resize(bytes, 1);
+            println!("ok");
+        }
+        Err(_) => println!("errno ENOMEM"),
+    }
+}
+
+fn parent() {
+    let place = format!("/proc/{}", std::os::unix::process::parent_id());
+    let said = |result: std::io::Result<()>| match result {
+        Ok(()) => "ok".to_owned(),
+        Err(error) => raw::name(error.raw_os_error().unwrap_or(0)),
+    };
+    let environment = said(std::fs::read(format!("{place}/environ")).map(drop));
+    let descriptors = said(std::fs::read_dir(format!("{place}/fd")).map(drop));
+    let memory = said(std::fs::File::open(format!("{place}/mem")).map(drop));
+    println!("{environment} {descriptors} {memory}");
 }
 
 fn stdin() -> i32 {
