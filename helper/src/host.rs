@@ -24,7 +24,7 @@ pub struct Host {
     pub page_is_lowest: bool,
     /// A quarter of the address space.
     pub quarter: u64,
-    /// Whether runs can have a network namespace.
+    /// Whether runs can have namespaces of their own.
     pub namespaces: bool,
     /// A delegated cgroup, prepared.
     pub cgroups: Option<Cgroups>,
@@ -114,9 +114,10 @@ impl Host {
     }
 }
 
-/// Why `network: namespace` is refused, and the way out.
-pub const NO_NAMESPACES: &str = "the helper was started without CAP_SYS_ADMIN: `network: none` needs none of it; or \
-     add CapabilityBoundingSet=CAP_SYS_ADMIN and RestrictNamespaces=net to its unit (systemctl edit)";
+/// Why `network: namespace` and `isolate_pids` are refused, and the way out.
+pub const NO_NAMESPACES: &str = "namespaces need CAP_SYS_ADMIN, which the helper was started without: leave \
+     out `network: namespace` and `isolate_pids`, or add CapabilityBoundingSet=CAP_SYS_ADMIN and \
+     RestrictNamespaces=no to its unit (systemctl edit gloveport-helper)";
 
 /// Why the processes of a run could be hidden from its supervisor.
 fn hidden_children() -> Option<&'static str> {

@@ -13,7 +13,10 @@ const KEPT: [(Capability, &str); 7] = [
     (Capability::CAP_KILL, "ending runs of other users"),
     (Capability::CAP_CHOWN, "pipes belong to their program, the socket to the daemon's group"),
     (Capability::CAP_DAC_READ_SEARCH, "opening declared paths in directories of other users"),
-    (Capability::CAP_SYS_ADMIN, "`network: namespace` alone; the packaged unit does not grant it"),
+    (
+        Capability::CAP_SYS_ADMIN,
+        "`network: namespace` and `isolate_pids`; the packaged unit does not grant it",
+    ),
 ];
 
 /// Whether the helper is what it was started as.
@@ -35,7 +38,7 @@ pub fn expect(same_user: bool) -> Result<(), String> {
     }
 }
 
-/// Whether network namespaces can be made.
+/// Whether namespaces can be made.
 pub fn makes_namespaces() -> bool {
     caps::has_cap(None, CapSet::Effective, Capability::CAP_SYS_ADMIN).unwrap_or(false)
 }

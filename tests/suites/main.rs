@@ -16,6 +16,7 @@ mod fleet;
 mod forgotten_rule;
 mod lifetimes;
 mod mcp;
+mod namespaces;
 mod newcomer;
 mod one_shot;
 mod one_shot_rules;

@@ -30,6 +30,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::path::Path;
 
 /// The first of the declared descriptors.
 const GIVEN: RawFd = 3;
@@ -76,7 +77,7 @@ pub struct Child<'a> {
     pub argv: Vec<CString>,
     /// Its environment.
     pub environment: Vec<CString>,
-    /// Who forked it.
+    /// Who forked it, as the child sees it.
     pub supervisor: Pid,
 }
 
@@ -212,11 +213,13 @@ fn mark_process() -> io::Result<()> {
 /// Writes to a file of this process in /proc, making sure that it is one: a mount over /proc could lead a
 /// write by root elsewhere (CVE-2025-52881).
 fn write_own(name: &str, value: &str) -> io::Result<()> {
-    let path = format!("/proc/{}/{name}", Pid::this());
+    // Not by our own number, which in a PID namespace is somebody else's outside.
+    let own = std::fs::read_link("/proc/self")?;
+    let path = Path::new("/proc").join(own).join(name);
     let how = OpenHow::new()
         .flags(OFlag::O_WRONLY | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    let mut file = File::from(openat2(AT_FDCWD, path.as_str(), how)?);
+    let mut file = File::from(openat2(AT_FDCWD, &path, how)?);
     if fstatfs(&file)?.filesystem_type() != PROC_SUPER_MAGIC {
         return Err(Errno::EXDEV.into());
     }

@@ -27,6 +27,9 @@ use std::time::Instant;
 /// What every program finds, before what its action declares.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 
+/// What getppid(2) says in a PID namespace about a parent outside.
+const OUTSIDE: Pid = Pid::from_raw(0);
+
 /// Everything that a run needs, before anything of it exists.
 pub struct Launch<'a> {
     action: &'a Action,
@@ -189,9 +192,11 @@ impl<'a> Launch<'a> {
                 paths: &self.plan.paths,
                 argv: strings(planned.argv.iter().cloned())?,
                 environment: environment.clone(),
-                supervisor: Pid::this(),
+                supervisor: if prepared.isolate_pids { OUTSIDE } else { Pid::this() },
             };
-            let pid = match process::fork()? {
+            let forked_child =
+                if prepared.isolate_pids { process::fork_isolated()? } else { process::fork()? };
+            let pid = match forked_child {
                 ForkResult::Child => child.run(),
                 ForkResult::Parent { child } => child,
             };

@@ -27,6 +27,8 @@ pub struct Prepared<'a> {
     pub bounding: Vec<u8>,
     /// Whether it gets an empty network namespace.
     pub network_namespace: bool,
+    /// Whether it gets a PID namespace.
+    pub isolate_pids: bool,
     /// Whether the filter keeps its signals in, because Landlock does not.
     pub own_signals_only: bool,
 }
@@ -132,6 +134,7 @@ impl<'a> Preparing<'a> {
             ruleset,
             filters,
             bounding: bounding(sandbox)?,
+            isolate_pids: sandbox.isolate_pids,
             network_namespace: sandbox.network == Network::Namespace,
             own_signals_only: promises::own_signals_only(sandbox, self.host.landlock_abi),
         })
@@ -208,8 +211,9 @@ impl<'a> Preparing<'a> {
             let why = "`network: [unix]` under --same-user would reach the helper itself";
             return Err(Lack::Other(why.into()));
         }
-        if sandbox.network == Network::Namespace && !self.host.namespaces {
-            return Err(Lack::Other(format!("`network: namespace`: {NO_NAMESPACES}")));
+        let wants_namespaces = sandbox.network == Network::Namespace || sandbox.isolate_pids;
+        if wants_namespaces && !self.host.namespaces {
+            return Err(Lack::Other(NO_NAMESPACES.to_owned()));
         }
         let ground = Ground { abi: self.host.landlock_abi, guard_page: self.host.page_is_lowest };
         let verdict = promises::judge(sandbox, ground);

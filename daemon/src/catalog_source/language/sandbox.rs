@@ -100,7 +100,15 @@ pub(super) static SANDBOX: Block = Block {
             "Capabilities left in the bounding set only: a program with file capabilities starts, and \
              gains nothing.",
         ),
-        key("isolate_pids", Shape::Boolean, Default("false"), Narrows, "A PID namespace of its own."),
+        key(
+            "isolate_pids",
+            Shape::Boolean,
+            Default("false"),
+            Narrows,
+            "A PID namespace of its own: the program is its process 1 and can signal nobody outside; when it \
+             ends, everything that it started ends. `/proc` still shows the host's processes. The packaged \
+             unit does not grant what it takes.",
+        ),
         key(
             "private_tmp",
             Shape::Size,

@@ -283,6 +283,26 @@ fn without_a_scope_for_signals_a_process_signals_itself_and_its_group_alone() {
 }
 
 #[test]
+fn under_that_filter_a_process_still_aborts_and_its_parent_is_out_of_reach() {
+    use crate::sys::process;
+    use nix::sys::signal::{Signal, kill, raise};
+    use nix::sys::wait::{WaitStatus, waitpid};
+    use nix::unistd::{ForkResult, getppid};
+    let child = match process::fork().unwrap() {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            let own = own_signals(Pid::this()).unwrap();
+            let filtered = seccompiler::apply_filter(&own).is_ok();
+            if filtered && kill(getppid(), None) == Err(nix::errno::Errno::EPERM) {
+                let _ = raise(Signal::SIGABRT);
+            }
+            process::exit(1)
+        }
+    };
+    assert!(matches!(waitpid(child, None), Ok(WaitStatus::Signaled(_, Signal::SIGABRT, _))));
+}
+
+#[test]
 fn below_abi_4_names_are_resolved_by_udp_alone() {
     let f = filters(&FilterKey { network: Network::Classes(vec![NetworkClass::Dns]), ..key() }, 3);
     let socket = |kind: i32| passes(&f, libc::SYS_socket, &[libc::AF_INET as u64, kind as u64, 0]);

@@ -154,14 +154,10 @@ impl Action {
                 self.builtin_config.iter().flat_map(|c| c.rules()).filter_map(|rule| rule.sandbox.as_ref());
             std::iter::once(&self.sandbox).chain(steps).chain(rules)
         };
-        let missing = [
-            ("sandbox.isolate_pids", sandboxes().any(|sandbox| sandbox.isolate_pids)),
-            ("sandbox.private_tmp", sandboxes().any(|sandbox| sandbox.private_tmp.is_some())),
-        ];
-        match missing.iter().find(|(_, used)| *used) {
-            Some((key, _)) => problem(*key, "this setting is not in this version"),
-            None => Ok(()),
+        if sandboxes().any(|sandbox| sandbox.private_tmp.is_some()) {
+            return problem("sandbox.private_tmp", "this setting is not in this version");
         }
+        Ok(())
     }
 
     fn check_output(&self) -> Result<(), Problem> {

@@ -209,16 +209,13 @@ fn the_rules_of_a_command_make_sense() {
 
 #[test]
 fn what_is_not_built_is_refused_by_name() {
-    for (rest, key) in [
-        (r#""sandbox": {"isolate_pids": true}"#, "sandbox.isolate_pids"),
-        (r#""sandbox": {"private_tmp": "1MB"}"#, "sandbox.private_tmp"),
-    ] {
-        let action = format!(r#"{{"name": "a", "description": "d", "risk": "read", {EXEC}, {rest}}}"#);
-        let action: Action = serde_json::from_str(&action).unwrap();
-        let error = action.check().unwrap_err();
-        assert_eq!(error.path, key);
-        assert!(error.problem.contains("not in this version"), "{error}");
-    }
+    let text = format!(
+        r#"{{"name": "a", "description": "d", "risk": "read", {EXEC}, "sandbox": {{"private_tmp": "1MB"}}}}"#
+    );
+    let action: Action = serde_json::from_str(&text).unwrap();
+    let error = action.check().unwrap_err();
+    assert_eq!(error.path, "sandbox.private_tmp");
+    assert!(error.problem.contains("not in this version"), "{error}");
 }
 
 #[test]
