@@ -36,6 +36,9 @@ impl fmt::Display for Blocked {
 
 impl std::error::Error for Blocked {}
 
+/// The way to permit what a rule refuses: not from here.
+const PERMIT: &str = "An operator can permit more in the signed catalogue";
+
 fn blocked<T>(rule: &'static str, message: impl Into<String>) -> Result<T, Blocked> {
     Err(Blocked { rule, message: message.into() })
 }
@@ -58,7 +61,10 @@ pub fn resolve<'a>(config: &'a BuiltinConfig, command: &str) -> Result<Resolved<
     let Some(rule) = find(config, name) else {
         let shown = name.escape_debug().take(80).collect::<String>();
         let known: Vec<&str> = config.rules().map(|rule| rule.name.as_str()).collect();
-        return blocked("name", format!("`{shown}` is not an allowed command. Allowed: {}", known.join(" ")));
+        return blocked(
+            "name",
+            format!("`{shown}` is not an allowed command. Allowed: {}. {PERMIT}", known.join(" ")),
+        );
     };
     if !rule.any {
         check(rule, args)?;
@@ -209,7 +215,7 @@ fn unknown<T>(rule: &CommandRule, option: &str) -> Result<T, Blocked> {
     let option: String = option.escape_debug().take(80).collect();
     blocked(
         "option",
-        format!("`{}` may not be called with `{option}`. Allowed: {}", rule.name, allowed(rule)),
+        format!("`{}` may not be called with `{option}`. Allowed: {}. {PERMIT}", rule.name, allowed(rule)),
     )
 }
 
@@ -265,10 +271,7 @@ fn long_option(rule: &CommandRule, text: &str, rest: &mut Rest<'_>) -> Result<St
         }
         return match (takes, value) {
             ("no", Some(_)) => blocked("option", format!("`{option}` of `{}` takes no value", rule.name)),
-            ("yes", None) => match rest.next() {
-                Some(value) => check_value(rule, &option, value).map(|()| option),
-                None => blocked("option", format!("`{option}` of `{}` needs a value", rule.name)),
-            },
+            ("yes", None) => next_value(rule, &option, rest).map(|()| option),
             (_, Some(value)) => check_value(rule, &option, value).map(|()| option),
             (_, None) => Ok(option),
         };
@@ -298,13 +301,36 @@ fn short_options(
             return check_value(rule, &option, attached);
         }
         if behind.starts_with(':') {
-            return match rest.next() {
-                Some(value) => check_value(rule, &option, value),
-                None => blocked("option", format!("`{option}` of `{}` needs a value", rule.name)),
-            };
+            return next_value(rule, &option, rest);
         }
     }
     Ok(())
+}
+
+/// A value in a word of its own. One that looks like an option is not taken: should the program hold the
+/// value for optional, it would read that word as the option that it looks like.
+fn next_value(rule: &CommandRule, option: &str, rest: &mut Rest<'_>) -> Result<(), Blocked> {
+    match rest.next() {
+        None => blocked("option", format!("`{option}` of `{}` needs a value", rule.name)),
+        Some(value) if looks_like_option(value) => {
+            let shown: String = value.escape_debug().take(80).collect();
+            let joined = if option.starts_with("--") { "=" } else { "" };
+            blocked(
+                "option",
+                format!(
+                    "the value of `{option}` of `{}` begins with a dash; write it in one word: `{option}{joined}{shown}`",
+                    rule.name
+                ),
+            )
+        }
+        Some(value) => check_value(rule, option, value),
+    }
+}
+
+/// A dash and more, but no negative number.
+fn looks_like_option(word: &str) -> bool {
+    word.strip_prefix('-')
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn check_value(rule: &CommandRule, option: &str, value: &str) -> Result<(), Blocked> {
@@ -320,28 +346,7 @@ fn check_value(rule: &CommandRule, option: &str, value: &str) -> Result<(), Bloc
 fn check_operands(rule: &CommandRule, operands: &[&str]) -> Result<(), Blocked> {
     let mut rest = operands;
     if !rule.words.is_empty() {
-        let matching = rule.words.iter().find_map(|words| {
-            let (words, ends) =
-                words.strip_suffix('$').map_or((words.as_str(), false), |words| (words, true));
-            let words: Vec<&str> = words.split(' ').collect();
-            operands.strip_prefix(words.as_slice()).filter(|behind| !ends || behind.is_empty())
-        });
-        match matching {
-            Some(behind) => rest = behind,
-            None => {
-                let given = operands
-                    .first()
-                    .map_or("nothing".to_owned(), |word| format!("`{}`", word.escape_debug()));
-                return blocked(
-                    "words",
-                    format!(
-                        "`{}` must be followed by one of: {}; not by {given}",
-                        rule.name,
-                        rule.words.join(", ")
-                    ),
-                );
-            }
-        }
+        rest = behind_words(rule, operands)?;
     }
     let count = u32::try_from(rest.len()).unwrap_or(u32::MAX);
     if !(rule.operands.min..=rule.operands.max).contains(&count) {
@@ -373,3 +378,33 @@ fn check_operands(rule: &CommandRule, operands: &[&str]) -> Result<(), Blocked> 
 
 #[cfg(test)]
 mod tests;
+
+/// Finds the accepted beginning, and yields what stands behind it.
+fn behind_words<'w, 'o>(rule: &CommandRule, operands: &'w [&'o str]) -> Result<&'w [&'o str], Blocked> {
+    let mut too_long = None;
+    for declared in &rule.words {
+        let (words, ends) =
+            declared.strip_suffix('$').map_or((declared.as_str(), false), |words| (words, true));
+        let sequence: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
+        let begins = operands.len() >= sequence.len() && operands.iter().zip(&sequence).all(|(a, b)| a == b);
+        match operands.get(sequence.len()..).filter(|_| begins) {
+            Some(behind) if !ends || behind.is_empty() => return Ok(behind),
+            Some(_) if !sequence.is_empty() => too_long = Some(words),
+            _ => {}
+        }
+    }
+    if let Some(words) = too_long {
+        return blocked("words", format!("nothing may follow `{} {words}`. {PERMIT}", rule.name));
+    }
+    let known: Vec<&str> = rule
+        .words
+        .iter()
+        .map(|words| words.trim_end_matches('$'))
+        .filter(|words| !words.is_empty())
+        .collect();
+    let given = operands.first().map_or("nothing".to_owned(), |word| format!("`{}`", word.escape_debug()));
+    blocked(
+        "words",
+        format!("`{}` must be followed by one of: {}; not by {given}. {PERMIT}", rule.name, known.join(", ")),
+    )
+}

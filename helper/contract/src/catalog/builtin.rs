@@ -141,7 +141,7 @@ pub struct CommandRule {
     #[serde(default, skip_serializing_if = "is_default")]
     pub single_dash: Vec<String>,
     /// Accepted beginnings of the operands, word by word: `"status"`, `"addr show"`; nothing may follow
-    /// one that ends in `$`: `"addr$"`.
+    /// one that ends in `$`: `"addr$"`; `"$"` alone: no operand at all.
     #[serde(default, skip_serializing_if = "is_default")]
     pub words: Vec<String>,
     /// Options that must be given, with their dashes; `"-V|--version"`: one of these.

@@ -252,7 +252,13 @@ fn options_are_read_as_getopt_reads_them() {
         ("ls --color never", Ok("ls|--color|never")),
         ("ls ---", Err("option")),
         ("sort -k", Err("option")),
-        ("sort -k -r", Ok("sort|-k|-r")),
+        // What looks like an option is no value of another: a program that holds the value for optional
+        // would read it as the option (`journalctl -n --vacuum-size=1`).
+        ("sort -k -r", Err("option")),
+        ("sort -k --output=x", Err("option")),
+        ("sort -k-r", Ok("sort|-k-r")),
+        ("sort -k -1", Ok("sort|-k|-1")),
+        ("ls --color --all", Err("option")),
         ("sort -k 'a\nb'", Err("option")),
         ("less -b5", Ok("less|-b5")),
         ("less -b 5", Err("operands")),
@@ -277,12 +283,14 @@ fn a_refusal_names_the_rule_and_what_is_allowed() {
     assert_eq!(
         blocked("ls --recursive").to_string(),
         "Command blocked by policy (rule: option): `ls` may not be called with `--recursive`. Allowed: -1 -a \
-         -A -d -h -l -r -R -S -t -u --all --color=VALUE"
+         -A -d -h -l -r -R -S -t -u --all --color=VALUE. An operator can permit more in the signed catalogue"
     );
     assert!(blocked("rm x").message.starts_with("`rm` is not an allowed command. Allowed: echo cat ls "));
     assert_eq!(blocked("uniq a b").message, "`uniq` takes 0 to 1 operands, not 2");
     assert_eq!(blocked("ping x").message, "`ping` must be called with -c");
     assert_eq!(blocked("python3").message, "`python3` must be called with -V or --version");
+    let message = blocked("ls --color --all").message;
+    assert!(message.ends_with("write it in one word: `--color=--all`"), "{message}");
     assert_eq!(blocked(" ").message, "the command is empty");
     let shown = blocked(&format!("{}\u{1b}[2J", "x".repeat(500))).message;
     assert!(!shown.contains('\u{1b}') && shown.find("` is not").unwrap() < 100, "{shown}");

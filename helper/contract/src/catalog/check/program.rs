@@ -175,6 +175,15 @@ fn check_rule(at: &str, rule: &CommandRule) -> Result<(), Problem> {
     if !is_optstring || rule.short.starts_with(':') || rule.short.contains(":::") {
         return problem(format!("{at}.short"), "an optstring as getopt(3) has it, such as \"ln:\"");
     }
+    let letters = rule.short.bytes().filter(|b| *b != b':');
+    if let Some(twice) = letters.clone().find(|a| letters.clone().filter(|b| a == b).count() > 1) {
+        return problem(format!("{at}.short"), format!("`{}` stands twice", char::from(twice)));
+    }
+    let long_name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = rule.long.iter().map(|option| long_name(option)).collect();
+    if let Some(twice) = names.iter().find(|a| names.iter().filter(|b| a == b).count() > 1) {
+        return problem(format!("{at}.long"), format!("`{twice}` stands twice"));
+    }
     if let Some(option) = rule.long.iter().find(|option| option.starts_with('-') || option.is_empty()) {
         return problem(format!("{at}.long"), format!("`{option}`: a long option is named without dashes"));
     }
