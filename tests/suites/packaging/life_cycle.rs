@@ -118,9 +118,9 @@ fn an_upgrade_keeps_what_was_changed_and_tells_every_caller_how_it_ended() {
     let (machine, token) = Machine::in_service();
     with_wait(&machine);
     machine.wait_until_called(&token);
-    let newer = packages::newer(&packages::built().deb, &programs::target().join("packages"));
-    machine.put(&newer, "/root/newer.deb");
-    std::fs::remove_file(&newer).expect("removing a package");
+    let place = programs::target().join(format!("newer-{}", std::process::id()));
+    machine.put(&packages::newer(&packages::built().deb, &place), "/root/newer.deb");
+    std::fs::remove_dir_all(&place).expect("removing a package");
     let force = machine.sh("sha256sum /etc/gloveport/catalog.json");
 
     // An untouched file is replaced; calls go on all the while.
@@ -138,6 +138,9 @@ fn an_upgrade_keeps_what_was_changed_and_tells_every_caller_how_it_ended() {
     for call in calls {
         let output = call.wait_with_output().expect("a call");
         let told = !output.stdout.is_empty() || !output.stderr.is_empty();
+        if !output.status.success() {
+            println!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+        }
         assert!(output.status.success() || told, "a caller was left without an answer: {output:?}");
     }
     let after = [machine.main_pid("gloveport"), machine.main_pid("gloveport-helper")];

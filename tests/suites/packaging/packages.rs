@@ -28,6 +28,7 @@ pub fn make(directory: &Path) -> Packages {
 /// The same package with a higher version and something new in a configuration file: what an upgrade brings.
 pub fn newer(deb: &Path, at: &Path) -> PathBuf {
     let (tree, newer) = (at.join("newer"), at.join("newer.deb"));
+    fs::create_dir_all(at).expect("making a directory");
     let [deb, tree_name, newer_name] = [deb, &tree, &newer].map(|path| path.display().to_string());
     output_of("dpkg-deb", &["--raw-extract", &deb, &tree_name]);
     let change = |file: &str, change: &dyn Fn(String) -> String| {
