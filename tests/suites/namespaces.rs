@@ -89,7 +89,8 @@ fn a_run_that_finishes_goes_on_without_the_daemon_and_is_recorded() {
             }),
         )
     };
-    let helper = scene_helper(&[action("finish", "finish"), action("cancel", "cancel")], scene);
+    let actions = [action("finish", "finish"), action("cancel", "cancel")];
+    let helper = scene.helper(&actions);
     let begin = |name: &str| {
         let mut connection = helper.connect();
         connection.send(&Request::Run(Box::new(helper.call(name, &[]))));
@@ -104,10 +105,6 @@ fn a_run_that_finishes_goes_on_without_the_daemon_and_is_recorded() {
     processes::wait_until("the run has ended", SOON, || ended().len() == 2);
     assert_eq!(ended()[1]["steps"][0]["exit_code"], 0, "{:#?}", ended());
     assert!(fs::exists(&done).expect("looking"));
-}
-
-fn scene_helper(actions: &[gloveport_tests::action::Action], scene: Scene) -> Helper {
-    scene.helper(actions)
 }
 
 #[test]
