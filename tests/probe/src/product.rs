@@ -96,7 +96,8 @@ fn exception(rule: &str) -> Vec<Instruction> {
 }
 
 fn confined(args: &[&str]) -> Outcome {
-    let [directory, _, rule, program, ..] = args else { return Err(libc::EINVAL) };
+    let [directory, _, rule, argv @ ..] = args else { return Err(libc::EINVAL) };
+    let program = text(argv, 0);
     let uid = number(args, 1);
     let filters = read_filters(directory, rule)?;
     let page = address_space::page_size();
@@ -116,7 +117,7 @@ fn confined(args: &[&str]) -> Outcome {
     raw::call(libc::SYS_setresgid, &[uid; 3])?;
     raw::call(libc::SYS_setresuid, &[uid; 3])?;
     raw::call(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 1])?;
-    let argv = raw::list(&args[3..]);
+    let argv = raw::list(argv);
     let environment = raw::list(&["PATH=/usr/bin:/bin", "LANG=C.UTF-8"]);
     for program in filters {
         raw::call(libc::SYS_seccomp, &[libc::SECCOMP_SET_MODE_FILTER as usize, 0, program])?;

@@ -101,17 +101,10 @@ fn flood(mut left: usize) -> i32 {
     i32::from(out.flush().is_err())
 }
 
-fn fill(path: &str, mut left: usize) -> i32 {
-    let piece = vec![b'x'; 65536];
+fn fill(path: &str, bytes: usize) -> i32 {
     let Ok(mut file) = std::fs::File::create(path) else { return 1 };
-    while left > 0 {
-        let now = left.min(piece.len());
-        if file.write_all(&piece[..now]).is_err() {
-            return 1;
-        }
-        left -= now;
-    }
-    0
+    let mut zeros = std::io::repeat(0).take(bytes as u64);
+    i32::from(std::io::copy(&mut zeros, &mut file).is_err())
 }
 
 fn memory(bytes: usize) {
