@@ -7,6 +7,7 @@
 //! in doubt a placeholder, never the text.
 
 mod json;
+mod key;
 mod rules;
 mod value;
 

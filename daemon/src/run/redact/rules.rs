@@ -5,7 +5,7 @@
 //! bytes. Whatever stands behind a rule's beginning is redacted to the end of the word, the quotes or the
 //! line: too much rather than too little.
 
-use super::value;
+use super::{key, value};
 use regex::bytes::{Regex, RegexBuilder};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -16,6 +16,8 @@ enum Secret {
     Match,
     /// The value behind it: quoted, or a word.
     Value,
+    /// The same behind a key, if the key is one and what follows it could be a secret.
+    Keyed,
     /// The value behind it, if it looks random.
     Random,
     /// The rest of the line, up to a quote.
@@ -64,13 +66,12 @@ fn table() -> Vec<(String, Secret)> {
         (r"\$(?:1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d))\$[\w./$,=+-]{20,}".into(), Secret::Match),
         (r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]+".into(), Secret::Match),
         (r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[\w/-]+".into(), Secret::Match),
-        // Values that their key gives away. Only the end of the key counts: `max_tokens=` is none, nor is the
-        // name of a file, `/etc/passwd:`.
+        // Values that their key gives away. Only the end of the key counts: `max_tokens=` is none.
         (
             format!(
-                r"(?i)(?:pass(?:word|phrase|code)|(?:^|[^/])passwd|[_;-] ?(?:pass|pwd)|secret|token|credentials?|(?:api|access|account|auth|private|secret|signing|encryption|master)[_-]?key(?:[_-]?base)?){JOIN}"
+                r"(?i)(?:pass(?:word|wd|phrase|code)|[_;-] ?(?:pass|pwd)|secret|token|credentials?|(?:api|access|account|auth|private|secret|signing|encryption|master)[_-]?key(?:[_-]?base)?){JOIN}"
             ),
-            Secret::Value,
+            Secret::Keyed,
         ),
         (r"(?i)--[\w-]{0,32}(?:pass(?:word|wd|phrase)?|secret|token|api-?key)[ \t]{1,8}".into(), Secret::Value),
         (r"\blogin[ \t]+\S{1,128}[ \t]+password[ \t]{1,8}".into(), Secret::Value),
@@ -120,6 +121,7 @@ impl Rules {
                 let (place, next) = match rule.secret {
                     Secret::Match => (Some(found.range()), found.end()),
                     Secret::Value => value::word(text, found.end()),
+                    Secret::Keyed => key::value(text, found.range()),
                     Secret::Random => value::random(text, found.end()),
                     Secret::Line => value::line(text, found.end()),
                     Secret::UserInfo => value::user_info(text, found.start() + "://".len()),

@@ -5,7 +5,8 @@
 use super::PLACEHOLDER;
 use std::ops::Range;
 
-type Found = (Option<Range<usize>>, usize);
+/// A secret's place, if there is one, and how far was looked.
+pub(super) type Found = (Option<Range<usize>>, usize);
 
 /// Settings that stand where a password could.
 const WORDS: &[&str] = &[
