@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::log::{self, Level};
-use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use listenfd::ListenFd;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -36,24 +36,14 @@ impl Sockets {
     }
 }
 
-/// The sockets of `LISTEN_FDS`.
-///
-/// They are numbers, and to believe a number takes unsafe code. The kernel does it for us: it copies the
-/// descriptor out of our own process, or says that there is none.
+/// The sockets of `LISTEN_FDS`. They are numbers, and believing a number takes unsafe code: listenfd's.
 fn handed_over() -> Result<Vec<UnixListener>, String> {
     let fail = |what: &dyn std::fmt::Display| format!("LISTEN_FDS: {what}");
-    let numbers = sd_notify::listen_fds().map_err(|error| fail(&error))?;
+    let mut handed = ListenFd::from_env();
     let mut listeners = Vec::new();
-    for number in numbers {
-        let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|errno| fail(&errno))?;
-        let socket = pidfd_getfd(&own, number, PidfdGetfdFlags::empty())
-            .map_err(|errno| fail(&format_args!("descriptor {number} (pidfd_getfd): {errno}")))?;
-        let family = rustix::net::sockopt::socket_domain(&socket);
-        let listens = rustix::net::sockopt::socket_acceptconn(&socket);
-        if family != Ok(rustix::net::AddressFamily::UNIX) || listens != Ok(true) {
-            return Err(fail(&format_args!("descriptor {number} is no listening Unix socket")));
-        }
-        let listener = UnixListener::from(socket);
+    for index in 0..handed.len() {
+        let socket = handed.take_unix_listener(index).map_err(|error| fail(&error))?;
+        let Some(listener) = socket else { continue };
         listener.set_nonblocking(true).map_err(|error| fail(&error))?;
         listeners.push(listener);
     }

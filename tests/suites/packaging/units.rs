@@ -21,8 +21,8 @@ fn exposure_is_at_most(unit: &str, tenths: u32) {
 }
 
 #[test]
-fn the_daemon_is_exposed_to_1_2_at_most() {
-    exposure_is_at_most("gloveport.service", 12);
+fn the_daemon_is_exposed_to_1_0_at_most() {
+    exposure_is_at_most("gloveport.service", 10);
 }
 
 /// What is left is what its runs would see too: the unit names each.
