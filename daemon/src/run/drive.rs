@@ -124,6 +124,10 @@ impl Running {
             };
             match event {
                 Event::Ended { receipt } => {
+                    // Who cancels drops this future: one that still listens did not.
+                    if self.steps.iter().any(StepEnd::was_cancelled) {
+                        return Err(Failure::Helper(self.cut_short()));
+                    }
                     let run = outcome::Run {
                         action: job.action.clone(),
                         deadline: self.deadline,
@@ -206,6 +210,16 @@ impl Running {
             Some(Ok(Err(error))) => Err(Failure::Helper(format!("the output could not be read: {error}"))),
             _ => Err(Failure::Helper("reading the output was interrupted".into())),
         }
+    }
+
+    /// What is said where the helper ended the run and nobody had asked for it.
+    fn cut_short(&self) -> String {
+        format!(
+            "the helper ended while the action ran, and the action with it; its partial output ({} bytes) is \
+             not shown. What it has changed stays changed: look before calling it again. `gloveport doctor` \
+             tells whether the helper is back",
+            self.read.load(Ordering::Relaxed)
+        )
     }
 
     /// Progress is a courtesy: a listener that does not keep up misses some of it.

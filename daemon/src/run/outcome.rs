@@ -124,6 +124,11 @@ impl StepEnd {
         self.killed_by = killed_by;
     }
 
+    /// Whether the helper ended it because its own end or its caller's had come.
+    pub fn was_cancelled(&self) -> bool {
+        self.report.status == StepStatus::Cancelled
+    }
+
     fn succeeded(&self) -> bool {
         self.report.status == StepStatus::Success
     }

@@ -240,6 +240,22 @@ async fn a_helper_that_goes_away_is_a_failure_with_its_reason() {
 }
 
 #[tokio::test]
+async fn a_run_that_was_cancelled_without_us_says_that_the_helper_ended() {
+    let helper = Helper::start(|_, side| {
+        side.accepted();
+        let (mut out, err) = side.started(0);
+        out.write_all(b"line\n").expect("write");
+        drop((out, err));
+        let (killed_by, usage) = (Some("cancelled".into()), Usage::default());
+        side.send(&Event::StepEnded { index: 0, outcome: Outcome::Signaled(9), killed_by, usage });
+        side.ended();
+    });
+    let failure = helper.run(call()).await.expect_err("the helper is gone");
+    let Failure::Helper(reason) = failure else { panic!("{failure:?}") };
+    assert!(reason.contains("the helper ended") && reason.contains("partial output (5 bytes)"), "{reason}");
+}
+
+#[tokio::test]
 async fn dropping_the_call_closes_the_connection_and_the_pipes() {
     let (told, tells) = std::sync::mpsc::channel();
     let helper = Helper::start(move |_, side| {
