@@ -234,12 +234,16 @@ impl Invocation {
 
     /// Has a refusal recorded that the helper never saw. `detail` holds no value that a caller gave.
     fn note(&self, principal: &Principal, action: &str, rule: &str, detail: &str) {
-        self.state.runner.note(Note {
+        let note = Note {
             caller: principal.caller(&self.peer, &self.client, &self.request),
             action: action.chars().filter(|c| !c.is_control()).take(64).collect(),
             rule: rule.to_owned(),
             detail: detail.to_owned(),
-        });
+        };
+        match principal {
+            Principal::Keyless { .. } => self.state.runner.note_stranger(note),
+            _ => self.state.runner.note(note),
+        }
     }
 }
 

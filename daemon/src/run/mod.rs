@@ -34,6 +34,8 @@ use tokio::task::JoinSet;
 /// Connections to the helper that wait for its first answer. It takes up to 32 runs at once; more in its
 /// backlog would only make each of them wait.
 const CONNECTING: usize = 32;
+/// The rule of a note where nobody was recognised.
+const NOBODY: &str = "token";
 
 /// Runs actions. Cheap to clone.
 #[derive(Clone)]
@@ -88,8 +90,18 @@ impl Runner {
     /// Has a refusal recorded that the helper never saw. Never waits; more than the helper should be
     /// bothered with are counted and left out.
     pub fn note(&self, note: Note) {
+        if note.rule == NOBODY {
+            return self.note_stranger(note);
+        }
         self.0.metrics.refused(&note.rule);
         self.0.notes.send(note);
+    }
+
+    /// The same for somebody without a valid token: those have a room of their own, and cannot use up that
+    /// of valid callers.
+    pub fn note_stranger(&self, note: Note) {
+        self.0.metrics.refused(&note.rule);
+        self.0.notes.send_stranger(note);
     }
 
     async fn attempt(&self, call: &Call, progress: &mpsc::Sender<Progress>) -> Result<Report, Failure> {

@@ -3,11 +3,13 @@
 
 use crate::helper::{Connection, Peer};
 use crate::log::{self, Level};
-use gloveport_contract::packet::{Note, Request};
+use gloveport_contract::packet::{Caller, Note, Request};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, error::TrySendError};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// Notes that wait.
 const QUEUE: usize = 64;
@@ -15,47 +17,113 @@ const QUEUE: usize = 64;
 const PER_PERIOD: u32 = 60;
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// The way to the helper for notes.
-pub struct Notes(mpsc::Sender<Note>);
+/// The ways to the helper for notes. Who has shown nothing valid cannot use up the room of those who have.
+pub struct Notes {
+    callers: Bucket,
+    strangers: Bucket,
+}
 
 impl Notes {
-    /// Starts the sender. It ends when this is dropped.
+    /// Starts the senders. They end when this is dropped.
     pub fn new(socket: PathBuf, peer: Peer) -> Self {
-        let (notes, queue) = mpsc::channel(QUEUE);
-        tokio::spawn(send_all(queue, socket, peer));
-        Self(notes)
+        Self { callers: Bucket::new(socket.clone(), peer), strangers: Bucket::new(socket, peer) }
     }
 
-    /// Queues a note; a full queue drops it.
+    /// Queues a note about somebody who was recognised; a full queue drops it.
     pub fn send(&self, note: Note) {
-        if let Err(TrySendError::Full(note)) = self.0.try_send(note) {
+        self.callers.send(note);
+    }
+
+    /// Queues a note about somebody who was not.
+    pub fn send_stranger(&self, note: Note) {
+        self.strangers.send(note);
+    }
+}
+
+/// One queue with a budget of its own.
+struct Bucket {
+    queue: mpsc::Sender<Note>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Bucket {
+    fn new(socket: PathBuf, peer: Peer) -> Self {
+        let (queue, notes) = mpsc::channel(QUEUE);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let sender = Sender { notes, dropped: dropped.clone(), socket, peer };
+        tokio::spawn(sender.send_all());
+        Self { queue, dropped }
+    }
+
+    fn send(&self, note: Note) {
+        if let Err(TrySendError::Full(note)) = self.queue.try_send(note) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
             log::write(Level::Warning, format_args!("not recorded, too many at once: {}", line(&note)));
         }
     }
 }
 
-async fn send_all(mut queue: mpsc::Receiver<Note>, socket: PathBuf, peer: Peer) {
-    let mut period = Instant::now();
-    let mut sent = 0;
-    while let Some(note) = queue.recv().await {
-        if period.elapsed() >= PERIOD {
-            (period, sent) = (Instant::now(), 0);
+/// The other end of a queue.
+struct Sender {
+    notes: mpsc::Receiver<Note>,
+    /// How many were left out since that was last recorded.
+    dropped: Arc<AtomicU64>,
+    socket: PathBuf,
+    peer: Peer,
+}
+
+impl Sender {
+    async fn send_all(mut self) {
+        let mut end = Instant::now() + PERIOD;
+        let mut left = PER_PERIOD;
+        loop {
+            if Instant::now() >= end {
+                (end, left) = (Instant::now() + PERIOD, PER_PERIOD);
+            }
+            // In a flood only once a period, so that its number does not take the room of what it counts.
+            let calm = left == PER_PERIOD || (left > 0 && self.notes.is_empty());
+            let dropped = if calm { self.dropped.swap(0, Ordering::Relaxed) } else { 0 };
+            if dropped > 0 {
+                left -= 1;
+                self.record(dropped_note(dropped)).await;
+            }
+            let waiting = self.dropped.load(Ordering::Relaxed) > 0;
+            let note = tokio::select! {
+                note = self.notes.recv() => note,
+                _ = sleep_until(end), if waiting => continue,
+            };
+            let Some(note) = note else { return };
+            log::write(Level::Info, format_args!("refused: {}", line(&note)));
+            if Instant::now() < end && left == 0 {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            left = left.saturating_sub(1);
+            if left == 0 {
+                log::write(Level::Warning, "many refusals: the next ones of this minute go to this log only");
+            }
+            self.record(note).await;
         }
-        log::write(Level::Info, format_args!("refused: {}", line(&note)));
-        sent += 1;
-        if sent > PER_PERIOD {
-            continue;
-        }
-        if sent == PER_PERIOD {
-            log::write(Level::Warning, "many refusals: the next ones of this minute go to this log only");
-        }
+    }
+
+    async fn record(&self, note: Note) {
         let answered = async {
             // The helper answers a note by closing.
-            Connection::open(&socket, peer, &Request::Note(note)).await?.next().await
+            Connection::open(&self.socket, self.peer, &Request::Note(note)).await?.next().await
         };
-        if let Ok(Err(error)) = tokio::time::timeout(PERIOD, answered).await {
+        if let Ok(Err(error)) = timeout(PERIOD, answered).await {
             log::write(Level::Warning, format_args!("a refusal was not recorded: {error}"));
         }
+    }
+}
+
+/// What stands in the record for those that were left out.
+fn dropped_note(count: u64) -> Note {
+    Note {
+        caller: Caller::default(),
+        action: String::new(),
+        rule: "dropped".to_owned(),
+        detail: format!("{count} refusals like these were not recorded"),
     }
 }
 

@@ -336,6 +336,31 @@ async fn what_the_daemon_refuses_itself_is_noted_without_its_values() {
 }
 
 #[tokio::test]
+async fn a_flood_of_strangers_takes_no_room_from_callers_and_its_number_is_recorded() {
+    let helper = Helper::start(|_, _| panic!("nothing may be sent"));
+    let runner = helper.runner().await;
+    let note = |rule: &str| Note {
+        caller: Caller::default(),
+        action: String::new(),
+        rule: rule.into(),
+        detail: String::new(),
+    };
+    // More at once than a queue takes: their number is recorded first, then what the budget leaves.
+    (0..100).for_each(|_| runner.note(note("token")));
+    runner.note(note("scope"));
+    let of = |rule: &str| {
+        let notes = helper.notes.lock().expect("notes");
+        notes.iter().filter(|note| note.rule == rule).cloned().collect::<Vec<_>>()
+    };
+    let start = Instant::now();
+    while (of("token").len() < 59 || of("scope").is_empty()) && start.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!((of("token").len(), of("scope").len()), (59, 1));
+    assert_eq!(of("dropped")[0].detail, "36 refusals like these were not recorded");
+}
+
+#[tokio::test]
 async fn an_absent_helper_is_named_with_the_way_out() {
     let paths = Paths::for_state(Path::new("/nonexistent"));
     let policy = Policy::new(paths.clone(), Peer::SameUser);
