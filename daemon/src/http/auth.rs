@@ -56,6 +56,8 @@ pub enum Denied {
     Malformed,
     /// No such token, or not in this way.
     Unknown,
+    /// There is no token at all to compare with.
+    NoTokens,
     /// Its time is over.
     Expired,
     /// A local user who is not listed.
@@ -74,6 +76,10 @@ impl Denied {
             Self::Missing => "a token is required: Authorization: Bearer TOKEN (see `gloveport token add`)",
             Self::Malformed => "exactly one Authorization header of the form `Bearer TOKEN` is required",
             Self::Unknown => "this token is not known, or may not be presented in this way",
+            Self::NoTokens => {
+                "no token can be checked: the tokens file cannot be read, or holds none; the daemon's log says \
+                 which (or `gloveport doctor`)"
+            }
             Self::Expired => "this token has expired: `gloveport token add` makes another",
             Self::LocalUser => {
                 "this user is not in local_users of tokens.json, or is one that actions run as"
@@ -122,8 +128,11 @@ impl Principal {
     /// The holder of a token that was presented in that way.
     ///
     /// # Errors
-    /// [`Denied::Unknown`] or [`Denied::Expired`].
+    /// [`Denied::NoTokens`], [`Denied::Unknown`] or [`Denied::Expired`].
     pub fn of_token(tokens: &Tokens, secret: &str, via: Via) -> Result<Self, Denied> {
+        if tokens.tokens.is_empty() {
+            return Err(Denied::NoTokens);
+        }
         let token = tokens.find(secret).filter(|token| token.via.contains(&via)).ok_or(Denied::Unknown)?;
         if is_over(&token.scope) {
             return Err(Denied::Expired);
@@ -269,6 +278,14 @@ mod tests {
             let denied = Principal::recognise(&tokens, &tcp(), &with(values), None).unwrap_err();
             assert_eq!(denied, expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn where_there_are_no_tokens_it_is_not_the_token_that_is_blamed() {
+        let none = snapshot(serde_json::json!([]));
+        let denied = Principal::recognise(&none, &tcp(), &with(&["Bearer gp_a"]), None).unwrap_err();
+        assert_eq!((denied, denied.status()), (Denied::NoTokens, 401));
+        assert!(denied.message().contains("the tokens file cannot be read"));
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Runner {
     /// A runner that asks the helper of these paths.
     pub fn new(paths: &Paths, peer: Peer, policy: Policy) -> Self {
         let socket = paths.helper_socket.clone();
-        let notes = Notes::new(socket.clone(), peer);
+        let notes = Notes::new(paths.clone(), peer);
         let connecting = Arc::new(Semaphore::new(CONNECTING));
         Self(Arc::new(Inner { policy, socket, peer, connecting, notes, metrics: Metrics::default() }))
     }

@@ -1,10 +1,12 @@
 #![forbid(unsafe_code)]
 //! Refusals that only the daemon saw, for the audit log: sent one after another, a bounded number a minute.
 
+use super::NOBODY;
 use crate::helper::{Connection, Peer};
 use crate::log::{self, Level};
+use crate::paths::Paths;
+use crate::policy::Policy;
 use gloveport_contract::packet::{Caller, Note, Request};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,8 +27,8 @@ pub struct Notes {
 
 impl Notes {
     /// Starts the senders. They end when this is dropped.
-    pub fn new(socket: PathBuf, peer: Peer) -> Self {
-        Self { callers: Bucket::new(socket.clone(), peer), strangers: Bucket::new(socket, peer) }
+    pub fn new(paths: Paths, peer: Peer) -> Self {
+        Self { callers: Bucket::new(paths.clone(), peer), strangers: Bucket::new(paths, peer) }
     }
 
     /// Queues a note about somebody who was recognised; a full queue drops it.
@@ -47,10 +49,10 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(socket: PathBuf, peer: Peer) -> Self {
+    fn new(paths: Paths, peer: Peer) -> Self {
         let (queue, notes) = mpsc::channel(QUEUE);
         let dropped = Arc::new(AtomicU64::new(0));
-        let sender = Sender { notes, dropped: dropped.clone(), socket, peer };
+        let sender = Sender { notes, dropped: dropped.clone(), paths, peer };
         tokio::spawn(sender.send_all());
         Self { queue, dropped }
     }
@@ -68,7 +70,7 @@ struct Sender {
     notes: mpsc::Receiver<Note>,
     /// How many were left out since that was last recorded.
     dropped: Arc<AtomicU64>,
-    socket: PathBuf,
+    paths: Paths,
     peer: Peer,
 }
 
@@ -94,6 +96,11 @@ impl Sender {
             };
             let Some(note) = note else { return };
             log::write(Level::Info, format_args!("refused: {}", line(&note)));
+            if note.rule == NOBODY
+                && let Some(problem) = tokens_problem(&self.paths)
+            {
+                log::write(Level::Error, format_args!("{problem}. Until then no token is accepted"));
+            }
             if Instant::now() < end && left == 0 {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 continue;
@@ -109,11 +116,23 @@ impl Sender {
     async fn record(&self, note: Note) {
         let answered = async {
             // The helper answers a note by closing.
-            Connection::open(&self.socket, self.peer, &Request::Note(note)).await?.next().await
+            Connection::open(&self.paths.helper_socket, self.peer, &Request::Note(note)).await?.next().await
         };
         if let Ok(Err(error)) = timeout(PERIOD, answered).await {
             log::write(Level::Warning, format_args!("a refusal was not recorded: {error}"));
         }
+    }
+}
+
+/// Why no token at all can be accepted, where that is so: nobody who was refused is to blame.
+fn tokens_problem(paths: &Paths) -> Option<String> {
+    match Policy::has_tokens(paths) {
+        Ok(true) => None,
+        Ok(false) => Some(format!(
+            "{} does not exist or holds no token: `gloveport token add` makes one",
+            paths.tokens.display()
+        )),
+        Err(problem) => Some(format!("the tokens cannot be read: {problem}")),
     }
 }
 
@@ -129,4 +148,22 @@ fn dropped_note(count: u64) -> Note {
 
 fn line(note: &Note) -> String {
     format!("{} by {} (rule: {}): {}", note.action, note.caller.peer, note.rule, note.detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokens_file_that_is_broken_or_missing_is_named_with_the_reason() {
+        let dir = std::env::temp_dir().join(format!("gloveport-notes-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("directory");
+        let paths = Paths::for_state(&dir);
+        let problem = tokens_problem(&paths).expect("missing");
+        assert!(problem.contains("tokens.json does not exist"), "{problem}");
+        std::fs::write(&paths.tokens, "{\"tokens\": [").expect("write");
+        let problem = tokens_problem(&paths).expect("broken");
+        assert!(problem.contains("tokens.json: EOF while parsing"), "{problem}");
+        std::fs::remove_dir_all(&dir).expect("clean up");
+    }
 }
