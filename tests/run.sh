@@ -4,8 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-TARGET=${CARGO_TARGET_DIR:-target}
-PATH=$PWD/$TARGET/clients/tools/bin:$PATH
+TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+PATH=$TARGET/clients/tools/bin:$PATH
 
 # step NAME COMMAND…: says what is done; where it fails, names it and ends.
 step() {
