@@ -37,10 +37,7 @@ impl Scene {
             rustix::process::geteuid().is_root(),
             "the suites run the real helper, as root; run them as root: make test"
         );
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = PathBuf::from(format!("/tmp/gloveport-test-{}-{number}", std::process::id()));
-        make_directory(&root);
+        let root = fresh_directory();
         let scene = Self { root, run: Uid::take(), daemon: Uid::take(), environment: Vec::new() };
         make_directory(&scene.state());
         make_directory(&scene.root.join("bin"));
@@ -117,6 +114,23 @@ impl Scene {
 pub fn make_directory(path: &Path) {
     fs::create_dir_all(path).expect("making a directory");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("chmod");
+}
+
+/// A directory that nobody had before: one that a failed test kept may bear the number of this process.
+fn fresh_directory() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(format!("/tmp/gloveport-test-{}-{number}", std::process::id()));
+        match fs::create_dir(&path) {
+            Ok(()) => {
+                make_directory(&path);
+                return path;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => panic!("{}: {error}", path.display()),
+        }
+    }
 }
 
 impl Drop for Scene {

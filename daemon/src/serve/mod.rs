@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long requests in progress may take after the signal to end. Runs are cancelled then.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -114,12 +114,14 @@ async fn run(
         let scrapers = accept(metrics.router(policy.clone()), SCRAPERS, Metrics::default());
         tokio::spawn(scrapers.tcp(listener));
     }
+    // Before anybody is told that we are there, and might end us at once.
+    let ending = Ending::listen()?;
     announce(&addresses);
     manager.ready(&status(&addresses, local, confinement));
     tokio::spawn(manager.watch());
     let keeping = policy.keep_current();
     let ended = tokio::select! {
-        signal = ending() => signal,
+        () = ending.come() => Ok(()),
         () = keeping => Ok(()),
         () = first_token(&policy), if waits_for_token && manager.restarts() => {
             return Err("the first token is there: restarting to listen on TCP".into());
@@ -153,15 +155,26 @@ fn status(addresses: &[SocketAddr], local: bool, confinement: Confinement) -> St
     format!("Serving on {}{tcp}; confined by {confinement}", places.join(", "))
 }
 
-/// The signal to end, from a service manager or a terminal.
-async fn ending() -> Result<(), String> {
-    let listen = |kind| signal(kind).map_err(|error| format!("signals cannot be received: {error}"));
-    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals to end, from a service manager or a terminal.
+struct Ending {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ending {
+    /// From now on they no longer kill.
+    fn listen() -> Result<Self, String> {
+        let listen = |kind| signal(kind).map_err(|error| format!("signals cannot be received: {error}"));
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
-    Ok(())
+
+    /// Waits for one.
+    async fn come(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 /// Ends when a token has come. TCP can no longer be bound by then: the process has given that up.
