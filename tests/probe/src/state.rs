@@ -157,6 +157,8 @@ fn keyrings() -> Value {
     let mut names: Vec<&str> = text
         .lines()
         .filter(|line| line.contains(" keyring "))
+        // The user's own are the kernel's, and there once any program of that user has asked for one.
+        .filter(|line| !line.contains(" _uid"))
         .filter_map(|line| line.split_whitespace().nth(8))
         .map(|name| name.trim_end_matches(':'))
         .collect();
