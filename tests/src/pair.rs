@@ -88,7 +88,16 @@ impl Pair {
     /// # Panics
     /// Where it cannot be started.
     pub fn gloveport(&self, words: &[&str]) -> Output {
+        self.gloveport_with(&[], words)
+    }
+
+    /// The same with more in its environment.
+    ///
+    /// # Panics
+    /// Where it cannot be started.
+    pub fn gloveport_with(&self, environment: &[(&str, &str)], words: &[&str]) -> Output {
         let mut command = Command::new(programs::built("gloveport"));
+        command.envs(environment.iter().copied());
         command.arg("--state").arg(&self.state).args(words).stdin(Stdio::null());
         command.output().expect("starting gloveport")
     }

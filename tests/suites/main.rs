@@ -6,6 +6,7 @@ mod actions;
 mod approval;
 mod attacks;
 mod catalogue_trust;
+mod client_settings;
 mod confined_daemon;
 mod conformance;
 mod errors;
