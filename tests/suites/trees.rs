@@ -97,8 +97,10 @@ fn a_hundred_runs_with_orphans_leave_no_zombie() {
     });
     processes::wait_until_gone(pair.scene.run.number, GONE);
     let up = pair.process("gloveport-helper").parent;
-    let zombies: Vec<_> = processes::descendants(up).into_iter().filter(|one| one.state == 'Z').collect();
-    assert_eq!(zombies, []);
+    // An answer leaves before its supervisor does: the last ones may be waiting to be reaped right now.
+    processes::wait_until("no zombie is left", Duration::from_secs(5), || {
+        processes::descendants(up).iter().all(|one| one.state != 'Z')
+    });
     assert_no_more_descriptors(&pair, before);
 }
 
