@@ -1,14 +1,14 @@
 #![forbid(unsafe_code)]
 //! The course of a run: step after step, until the last has ended or something ends it.
 
-use super::Supervisor;
+use super::{Supervisor, Woken};
 use crate::audit::{Kind, Record, StepRecord};
 use crate::cgroup::RunGroup;
 use crate::child::Failure;
 use crate::sys::process::{self, Reaped, Used};
 use crate::wire::{self, SendError};
 use crate::{log, tree};
-use gloveport_contract::catalog::{Action, OnDisconnect, OnError};
+use gloveport_contract::catalog::{Action, Builtin, OnDisconnect, OnError};
 use gloveport_contract::packet::{Event, Outcome, Usage};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, killpg};
@@ -18,7 +18,8 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Between the polite signal at the deadline and the end.
+/// Between the polite signal and the end. A program has it at its deadline; a built-in handler also when its
+/// run is given up, because what it has begun on a server goes on there until somebody says otherwise.
 const GRACE: Duration = Duration::from_millis(200);
 /// What a program has left behind may take this long to end by itself.
 const LEFTOVERS: Duration = Duration::from_millis(200);
@@ -99,6 +100,8 @@ pub struct Course<'a> {
     /// Why the rest is not run.
     ended_by: Option<Cause>,
     on_disconnect: OnDisconnect,
+    /// What runs is a handler of ours.
+    is_handler: bool,
     /// The daemon has gone, and the run goes on without it.
     is_alone: bool,
     /// The read ends of the running step's output, where it must not end with the daemon.
@@ -131,6 +134,7 @@ impl<'a> Course<'a> {
             deadline: now,
             ended_by: None,
             on_disconnect: OnDisconnect::Cancel,
+            is_handler: false,
             is_alone: false,
             kept: Vec::new(),
         })
@@ -140,6 +144,7 @@ impl<'a> Course<'a> {
     pub fn run(mut self, accepted: Event, timeout: Duration, action: &Action, record: Record) {
         self.deadline = Instant::now() + timeout;
         self.on_disconnect = action.on_disconnect;
+        self.is_handler = action.builtin.is_some_and(|builtin| builtin != Builtin::Command);
         self.tell(&accepted);
         let mut ended = Vec::new();
         let mut failed = false;
@@ -261,6 +266,9 @@ impl<'a> Course<'a> {
                 continue;
             }
             if self.pause(limit - now) {
+                if self.is_handler {
+                    self.let_handler_end(index);
+                }
                 return Some(Cause::Cancelled);
             }
         }
@@ -274,6 +282,22 @@ impl<'a> Course<'a> {
         {
             // Gone already, and about to be reaped.
             let _ = process::signal(step.process.as_fd(), Signal::SIGTERM);
+        }
+    }
+
+    /// Asks a handler whose run is given up to end, and waits for it. The connection says nothing new.
+    fn let_handler_end(&mut self, index: usize) {
+        self.ask_to_end(index);
+        let end = Instant::now() + GRACE;
+        loop {
+            self.reap();
+            let now = Instant::now();
+            if self.has_ended(index) || now >= end {
+                return;
+            }
+            if self.pause_for(end - now, true).over {
+                return;
+            }
         }
     }
 
@@ -298,13 +322,18 @@ impl<'a> Course<'a> {
     /// Waits for a child, the connection or the parent, at most so long. Yields whether the run is given up:
     /// the daemon has closed or sent a second request, or the parent has gone.
     fn pause(&mut self, most: Duration) -> bool {
-        let woken = self.supervisor.pause(Some(self.children.as_fd()), self.is_alone, most);
+        let woken = self.pause_for(most, self.is_alone);
+        self.is_alone |= woken.closed && self.on_disconnect == OnDisconnect::Finish;
+        woken.over || (woken.closed && !self.is_alone)
+    }
+
+    fn pause_for(&mut self, most: Duration, is_alone: bool) -> Woken {
+        let woken = self.supervisor.pause(Some(self.children.as_fd()), is_alone, most);
         if woken.by_own {
             // Which child it was is wait4's to say; several signals become one anyway.
             while let Ok(Some(_)) = self.children.read_signal() {}
         }
-        self.is_alone |= woken.closed && self.on_disconnect == OnDisconnect::Finish;
-        woken.over || (woken.closed && !self.is_alone)
+        woken
     }
 
     /// Reaps whatever has ended.
