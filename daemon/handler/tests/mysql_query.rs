@@ -50,9 +50,9 @@ fn start() -> Maria {
     std::fs::create_dir(&data).unwrap();
     let mut user: Vec<&str> = Vec::new();
     if is_root {
-        // MariaDB does not run as root; its package brings an account for it.
-        must("chown", &["mysql", &root, &data]);
-        user.push("--user=mysql");
+        // MariaDB does not run as root, and the package of the server alone brings no account for it.
+        must("chown", &["nobody", &root, &data]);
+        user.push("--user=nobody");
     }
     let data = format!("--datadir={data}");
     // Its own: a server that starts removes what it takes for left-over temporary tables of another.
