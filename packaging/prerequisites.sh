@@ -34,7 +34,7 @@ lintian:            lintian:              -
 lsblk:              util-linux:           util-linux
 man:                man-db:               man-db
 mandoc:             mandoc:               mandoc
-mariadb-install-db: mariadb-server-core:  mariadb-server
+mariadbd-safe:      mariadb-server:       mariadb-server
 mariadb:            mariadb-client-core:  mariadb
 mmdebstrap:         mmdebstrap:           mmdebstrap
 nginx:              nginx-light:          nginx
