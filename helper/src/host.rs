@@ -4,7 +4,7 @@
 use crate::args::Options;
 use crate::cgroup::Cgroups;
 use crate::privilege;
-use crate::sandbox::places;
+use crate::sandbox::{places, temporary};
 use crate::sys::execute::GuardPage;
 use crate::sys::kernel;
 use gloveport_contract::packet::Layer;
@@ -26,6 +26,8 @@ pub struct Host {
     pub quarter: u64,
     /// Whether runs can have namespaces of their own.
     pub namespaces: bool,
+    /// Why runs can have no temporary directory.
+    pub no_temporary: Option<String>,
     /// A delegated cgroup, prepared.
     pub cgroups: Option<Cgroups>,
     /// What keeps a tree of processes from being walked: then only a cgroup ends one for certain.
@@ -68,6 +70,7 @@ impl Host {
             page_is_lowest: lowest > 0,
             quarter: address_space() / 4,
             namespaces: privilege::makes_namespaces(),
+            no_temporary: no_temporary(options),
             cgroups: if options.same_user { None } else { Cgroups::take() },
             hidden_children: hidden_children(),
             libraries: places::library_directories(),
@@ -118,6 +121,18 @@ impl Host {
 pub const NO_NAMESPACES: &str = "namespaces need CAP_SYS_ADMIN, which the helper was started without: leave \
      out `network: namespace` and `isolate_pids`, or add CapabilityBoundingSet=CAP_SYS_ADMIN and \
      RestrictNamespaces=no to its unit (systemctl edit gloveport-helper)";
+
+/// Why `private_tmp` is refused for uid 0, and the way out.
+pub const NO_TEMPORARY_FOR_ROOT: &str = "there is no `private_tmp` for uid 0: to give a user namespace that account takes \
+     CAP_SETFCAP, which the helper does not have; take another `run_as`, or declare a directory under `write`";
+
+/// Why `private_tmp` is refused.
+fn no_temporary(options: &Options) -> Option<String> {
+    if options.same_user {
+        return Some("there is no `private_tmp` under --same-user: to make one takes CAP_SETUID".to_owned());
+    }
+    temporary::try_host().err()
+}
 
 /// Why the processes of a run could be hidden from its supervisor.
 fn hidden_children() -> Option<&'static str> {

@@ -30,6 +30,7 @@ mod ssh;
 mod ssh_ops;
 mod stdio;
 mod taken_over_daemon;
+mod temporary_directory;
 mod tree_mechanisms;
 mod trees;
 mod ufo;

@@ -56,6 +56,10 @@ pub const ADDRESS_SPACE_DEFAULT: u64 = 4 << 30;
 pub const FILE_SIZE_DEFAULT: u64 = 64 * 1024 * 1024;
 /// Highest `limits.file_size`.
 pub const FILE_SIZE_MAX: u64 = 64 << 30;
+/// Smallest `sandbox.private_tmp`: a page. Nothing at all would mean no limit to tmpfs(5).
+pub const TEMPORARY_MIN: u64 = 4096;
+/// Largest `sandbox.private_tmp`: it is memory, and a run has as much by default.
+pub const TEMPORARY_MAX: u64 = MEMORY_DEFAULT;
 /// Open descriptors of a process (RLIMIT_NOFILE). The executable sits at exactly this number until it is
 /// executed (one-shot exec), so it must be above every declared descriptor.
 pub const OPEN_FILES_DEFAULT: u64 = 256;

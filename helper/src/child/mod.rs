@@ -33,7 +33,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 
 /// The first of the declared descriptors.
-const GIVEN: RawFd = 3;
+pub const GIVEN: RawFd = 3;
 /// How likely the kernel is to end a run, rather than the helper, when memory runs out (proc(5)).
 const OOM_SCORE: &str = "500";
 /// Nothing of a program's memory goes into a core dump, also where a pipe ignores RLIMIT_CORE (core(5)).

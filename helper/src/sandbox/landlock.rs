@@ -9,6 +9,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
 };
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// What may be done at and below a path.
@@ -22,6 +23,8 @@ pub enum Grant {
     Execute,
     /// Read, and make, change and remove files.
     Write,
+    /// Everything but executing and device files: the temporary directory of the run.
+    Own,
     /// Connect to sockets by path: everywhere for the class `unix`, which names no places (ABI 9).
     Resolve,
 }
@@ -34,6 +37,10 @@ impl Grant {
             Self::Read => read,
             Self::Execute => make_bitflags!(AccessFs::{Execute | ReadFile}),
             Self::Write => read | make_bitflags!(AccessFs::{WriteFile | MakeReg | RemoveFile | Truncate}),
+            Self::Own => {
+                Self::Write.rights()
+                    | make_bitflags!(AccessFs::{MakeDir | RemoveDir | MakeSym | MakeFifo | MakeSock | Refer | ResolveUnix})
+            }
             Self::Resolve => AccessFs::ResolveUnix.into(),
         }
     }
@@ -48,6 +55,16 @@ pub struct Place {
     pub directory: bool,
     /// What may be done.
     pub grant: Grant,
+}
+
+impl Place {
+    /// The temporary directory of a run.
+    ///
+    /// # Errors
+    /// Too many open descriptors.
+    pub fn temporary(directory: &OwnedFd) -> io::Result<Self> {
+        Ok(Self { fd: directory.try_clone()?, directory: true, grant: Grant::Own })
+    }
 }
 
 /// Builds the ruleset for this ABI (at least 1).
@@ -114,6 +131,7 @@ mod tests {
     fn writing_never_includes_executing() {
         assert!(!Grant::Write.rights().contains(AccessFs::Execute));
         assert!(!Grant::Read.rights().contains(AccessFs::Execute));
+        assert!(!Grant::Own.rights().contains(AccessFs::Execute));
         assert!(!Grant::Read.rights().contains(AccessFs::WriteFile));
     }
 

@@ -9,3 +9,4 @@ pub mod places;
 pub mod program;
 pub mod resolve;
 pub mod seccomp;
+pub mod temporary;

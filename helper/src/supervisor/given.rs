@@ -1,7 +1,9 @@
 #![forbid(unsafe_code)]
-//! What a step is given by descriptor, from 3 upwards: a script, or what a handler reads.
+//! What a step is given by descriptor, from 3 upwards: a script, or what a handler reads; and last the temporary
+//! directory of the run.
 
 use super::{Refusal, Supervisor};
+use crate::child::GIVEN;
 use crate::{memfd, trusted_file};
 use gloveport_contract::catalog::{Action, Literal, ParamType, hex};
 use gloveport_contract::packet::{RefusalCode, Run, Value};
@@ -11,6 +13,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 /// The declared descriptors of a step.
+pub struct Given {
+    /// They come to lie at 3, 4 and so on.
+    pub descriptors: Vec<OwnedFd>,
+    /// The path of the temporary directory, as the step itself knows it.
+    pub temporary: Option<String>,
+}
+
+/// Gathers what a step is given.
 ///
 /// # Errors
 /// A credential that is not one, memory that has run out.
@@ -19,16 +29,15 @@ pub fn given(
     action: &Action,
     step: &PlannedStep<'_>,
     request: &Run,
-) -> Result<Vec<OwnedFd>, Refusal> {
+    temporary: Option<&OwnedFd>,
+) -> Result<Given, Refusal> {
     let internal = |error: io::Error| Refusal {
         code: RefusalCode::Internal,
-        detail: format!("a sealed memory file: {error}"),
+        detail: format!("what the step is given: {error}"),
     };
-    match step.kind {
-        StepKind::Program { .. } => Ok(Vec::new()),
-        StepKind::Script { body, .. } => {
-            Ok(vec![memfd::sealed("script", body.as_bytes()).map_err(internal)?])
-        }
+    let mut descriptors = match step.kind {
+        StepKind::Program { .. } => Vec::new(),
+        StepKind::Script { body, .. } => vec![memfd::sealed("script", body.as_bytes()).map_err(internal)?],
         StepKind::Handler(_) => {
             let configuration = serde_json::to_vec(&action.builtin_config).map_err(|e| internal(e.into()))?;
             let input = serde_json::to_vec(&input(action, request)).map_err(|e| internal(e.into()))?;
@@ -39,9 +48,16 @@ pub fn given(
             if let Some(name) = action.builtin_config.as_ref().and_then(|config| config.credential.as_ref()) {
                 given.push(credential(supervisor, name)?);
             }
-            Ok(given)
+            given
         }
+    };
+    let directory = temporary.filter(|_| step.sandbox.private_tmp.is_some());
+    let temporary =
+        directory.and((GIVEN..).nth(descriptors.len())).map(|number| format!("/proc/self/fd/{number}"));
+    if let Some(directory) = directory {
+        descriptors.push(directory.try_clone().map_err(internal)?);
     }
+    Ok(Given { descriptors, temporary })
 }
 
 /// A credential, read whole so that a rotation in between is either all old or all new.

@@ -2,7 +2,7 @@
 //! A permitted call on its way to its children: everything prepared, then recorded, then forked.
 
 use super::decide::Decided;
-use super::given::given;
+use super::given::{Given, given};
 use super::prepare::{Prepared, Preparing};
 use super::{Refusal, Supervisor, confine, records};
 use crate::audit::{Decision, Kind, Record};
@@ -17,11 +17,11 @@ use gloveport_contract::catalog::{Action, Approval};
 use gloveport_contract::packet::{Enforcement, Event, RefusalCode, Run};
 use gloveport_contract::plan::{Plan, StepKind};
 use nix::fcntl::OFlag;
+use nix::sched::CloneFlags;
 use nix::sys::stat::Mode;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fchown, pipe2};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 /// What every program finds, before what its action declares.
@@ -36,7 +36,7 @@ pub struct Launch<'a> {
     plan: Plan<'a>,
     identity: Identity,
     steps: Vec<Prepared<'a>>,
-    given: Vec<Vec<OwnedFd>>,
+    given: Vec<Given>,
     enforcement: Enforcement,
     takes_content: bool,
 }
@@ -68,15 +68,16 @@ impl<'a> Launch<'a> {
             lacking: Vec::new(),
             same_user: preparing.same_user,
         };
+        let temporary = preparing.temporary(&plan, &identity)?;
         let steps = plan
             .steps
             .iter()
-            .map(|step| preparing.step(action, step, &identity, &mut enforcement))
+            .map(|step| preparing.step(action, step, &identity, temporary.as_ref(), &mut enforcement))
             .collect::<Result<_, _>>()?;
         let given = plan
             .steps
             .iter()
-            .map(|step| given(supervisor, action, step, request))
+            .map(|step| given(supervisor, action, step, request, temporary.as_ref()))
             .collect::<Result<_, _>>()?;
         let takes_content = request.content.is_some();
         Ok(Self { action, plan, identity, steps, given, enforcement, takes_content })
@@ -173,11 +174,13 @@ impl<'a> Launch<'a> {
                     fchown(&stdin, uid, gid)?;
                 }
             }
+            let mut variables = environment.clone();
+            variables.extend(given.temporary.map(|path| CString::new(format!("TMPDIR={path}"))).transpose()?);
             let child = Child {
                 gate,
                 report,
                 stdio: [stdin, stdout, stderr],
-                given,
+                given: given.descriptors,
                 program: prepared.program.file,
                 ruleset: prepared.ruleset,
                 filters: prepared.filters,
@@ -191,11 +194,14 @@ impl<'a> Launch<'a> {
                 cwd: &self.plan.cwd,
                 paths: &self.plan.paths,
                 argv: strings(planned.argv.iter().cloned())?,
-                environment: environment.clone(),
+                environment: variables,
                 supervisor: if prepared.isolate_pids { OUTSIDE } else { Pid::this() },
             };
-            let forked_child =
-                if prepared.isolate_pids { process::fork_isolated()? } else { process::fork()? };
+            let forked_child = if prepared.isolate_pids {
+                process::fork_into(CloneFlags::CLONE_NEWPID)?
+            } else {
+                process::fork()?
+            };
             let pid = match forked_child {
                 ForkResult::Child => child.run(),
                 ForkResult::Parent { child } => child,

@@ -2,15 +2,15 @@
 //! Everything of a step that can fail cleanly, before anything is forked: program, paths, promises, rules.
 
 use super::Refusal;
-use crate::host::{Host, NO_NAMESPACES};
+use crate::host::{Host, NO_NAMESPACES, NO_TEMPORARY_FOR_ROOT};
 use crate::in_force::{Identity, InForce};
 use crate::sandbox::landlock::{self, Place};
 use crate::sandbox::program::{self, Executor, Program, ProgramError};
 use crate::sandbox::seccomp::Filters;
-use crate::sandbox::{network, places};
+use crate::sandbox::{network, places, temporary};
 use gloveport_contract::catalog::{Action, Approval, ArgvItem, Builtin, Network, Promise, Sandbox};
 use gloveport_contract::packet::{Enforcement, RefusalCode};
-use gloveport_contract::plan::{PlannedStep, StepKind};
+use gloveport_contract::plan::{Plan, PlannedStep, StepKind};
 use gloveport_contract::promises::{self, Ground};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -69,6 +69,7 @@ impl<'a> Preparing<'a> {
         action: &Action,
         step: &PlannedStep<'_>,
         identity: &Identity,
+        temporary: Option<&OwnedFd>,
         enforcement: &mut Enforcement,
     ) -> Result<Prepared<'a>, Refusal> {
         let sandbox = step.sandbox.as_ref();
@@ -93,7 +94,7 @@ impl<'a> Preparing<'a> {
                 Unit { path: &self.host.handler, fallbacks: &[], interpreter_allowed: false, sandbox }
             }
         };
-        let (program, met) = self.find(&unit, identity).map_err(|error| match error {
+        let (program, mut met) = self.find(&unit, identity).map_err(|error| match error {
             Lack::Program(ProgramError::Missing(path)) if is_command => {
                 Refusal { code: RefusalCode::NotFound, detail: ProgramError::Missing(path).to_string() }
             }
@@ -103,6 +104,12 @@ impl<'a> Preparing<'a> {
             lack => Refusal { code: RefusalCode::Unsupported, detail: lack.to_string() },
         })?;
         describe(enforcement, sandbox, self.host.landlock_abi, &met);
+        if let Some(directory) = temporary.filter(|_| sandbox.private_tmp.is_some()) {
+            met.places.push(Place::temporary(directory).map_err(|error| Refusal {
+                code: RefusalCode::Internal,
+                detail: format!("the run's temporary directory: {error}"),
+            })?);
+        }
         self.confine(action, sandbox, identity, program, met.places)
     }
 
@@ -138,6 +145,30 @@ impl<'a> Preparing<'a> {
             network_namespace: sandbox.network == Network::Namespace,
             own_signals_only: promises::own_signals_only(sandbox, self.host.landlock_abi),
         })
+    }
+
+    /// The temporary directory of a run, where one of its steps declares it: all of them share it.
+    ///
+    /// # Errors
+    /// What this host lacks.
+    pub fn temporary(&self, plan: &Plan<'_>, identity: &Identity) -> Result<Option<OwnedFd>, Refusal> {
+        let Some(size) = plan.steps.iter().find_map(|step| step.sandbox.private_tmp) else {
+            return Ok(None);
+        };
+        let made = self
+            .can_have_temporary(identity)
+            .and_then(|()| temporary::make(size.0, identity.uid, identity.gid));
+        made.map(Some).map_err(|reason| Refusal {
+            code: RefusalCode::Unsupported,
+            detail: format!("the run's temporary directory: {reason}"),
+        })
+    }
+
+    fn can_have_temporary(&self, identity: &Identity) -> Result<(), String> {
+        if identity.uid == 0 {
+            return Err(NO_TEMPORARY_FOR_ROOT.to_owned());
+        }
+        self.host.no_temporary.clone().map_or(Ok(()), Err)
     }
 
     /// Whether a person could be asked, where the action wants that.
@@ -214,6 +245,9 @@ impl<'a> Preparing<'a> {
         let wants_namespaces = sandbox.network == Network::Namespace || sandbox.isolate_pids;
         if wants_namespaces && !self.host.namespaces {
             return Err(Lack::Other(NO_NAMESPACES.to_owned()));
+        }
+        if sandbox.private_tmp.is_some() {
+            self.can_have_temporary(identity).map_err(Lack::Other)?;
         }
         let ground = Ground { abi: self.host.landlock_abi, guard_page: self.host.page_is_lowest };
         let verdict = promises::judge(sandbox, ground);

@@ -1,7 +1,8 @@
 //! Descriptors: the ones that are handed over by number, and the sweeps that close all others.
 
 use super::check;
-use std::io;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Takes over a descriptor that this process was started with, such as a listening socket of `LISTEN_FDS`.
@@ -14,6 +15,26 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     check(flags.into())?;
     // SAFETY: the number is open, as just seen, and nobody else in this process owns it: it came with exec.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// A packet of a process of our own, and the descriptor that came with it; the length is 0 when that process
+/// has ended without a word.
+///
+/// # Errors
+/// Those of recvmsg(2).
+pub fn receive(socket: BorrowedFd<'_>, packet: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut control = nix::cmsg_space!([RawFd; 1]);
+    let mut packet = [IoSliceMut::new(packet)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut packet, Some(&mut control), flags)?;
+    let mut sent = None;
+    for part in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = part {
+            sent = numbers.first().copied();
+        }
+    }
+    // SAFETY: the kernel has just made this descriptor for us, and there was room for no second one.
+    Ok((message.bytes, sent.map(|number| unsafe { OwnedFd::from_raw_fd(number) })))
 }
 
 /// Puts a copy at a fixed number, closing what was there. Equal numbers are no special case for callers:

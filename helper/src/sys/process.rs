@@ -1,6 +1,7 @@
 //! Processes: forking, waiting with resource usage, and signals that cannot hit a stranger.
 
 use super::check;
+use nix::sched::CloneFlags;
 use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, Pid};
 use std::io;
@@ -17,13 +18,13 @@ pub fn fork() -> io::Result<ForkResult> {
     Ok(unsafe { nix::unistd::fork() }?)
 }
 
-/// Forks into a new PID namespace: the child is its process 1, sees no number outside, and when it ends the
+/// Forks into new namespaces. In a new PID namespace the child is process 1, sees no number outside, and when it ends the
 /// kernel ends everything in it.
 ///
 /// # Errors
-/// Those of clone(2): `EPERM` without CAP_SYS_ADMIN.
-pub fn fork_isolated() -> io::Result<ForkResult> {
-    let flags = libc::CLONE_NEWPID | libc::SIGCHLD;
+/// Those of clone(2): `EPERM` without CAP_SYS_ADMIN, unless a user namespace is among them.
+pub fn fork_into(namespaces: CloneFlags) -> io::Result<ForkResult> {
+    let flags = namespaces.bits() | libc::SIGCHLD;
     // SAFETY: as for fork: without CLONE_VM the child has memory of its own, and its stack is a copy of ours;
     // one thread, so no lock is held by another.
     let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;

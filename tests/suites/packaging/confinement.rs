@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(15);
-/// The probe as actions of the host: with the base sandbox, with a cgroup full of processes, and in a home that
-/// is closed to others.
+/// Actions of the host: the probe in the base sandbox, a file in a home that is closed to others, and a file in the
+/// temporary directory of the run.
 const PROBE: &str = "
 name: probe
 description: Runs the probe.
@@ -25,6 +25,12 @@ risk: read
 exec: [/usr/bin/cat, /home/ana/notes]
 run_as: ana
 sandbox: {read: [/home/ana/notes]}
+---
+name: temporary
+description: Makes a temporary file.
+risk: read
+exec: [/usr/bin/mktemp]
+sandbox: {private_tmp: 1MiB}
 ";
 
 fn with_probe() -> (Machine, String) {
@@ -89,6 +95,17 @@ fn a_declared_file_in_a_closed_home_is_read_as_its_owner() {
     let (machine, token) = with_probe();
     let (code, result) = machine.call(&token, "home", "{}");
     assert_eq!((code, stdout(&result)), (0, "her own\n"), "{result:#}");
+}
+
+/// It is made without CAP_SYS_ADMIN, within what the unit allows.
+#[test]
+fn a_run_has_its_temporary_directory_under_the_unit_too() {
+    let (machine, token) = with_probe();
+    let (code, result) = machine.call(&token, "temporary", "{}");
+    assert_eq!(code, 0, "{result:#}\n{}", machine.journal());
+    assert!(stdout(&result).starts_with("/proc/self/fd/3/tmp."), "{result:#}");
+    // The unit lets nobody have it mounted in the machine.
+    assert!(!machine.holds("systemctl show --property CapabilityBoundingSet gloveport-helper | grep -q cap_sys_admin"));
 }
 
 #[test]

@@ -21,10 +21,10 @@ mount -t overlay overlay -o "lowerdir=$root,upperdir=$place/upper,workdir=$place
 group=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET)/${place##*/}
 mkdir -p "$group"
 echo $$ >"$group/cgroup.procs"
-# Landlock's calls are new to the container's own filter. No network but a loopback of its own.
+# Landlock's calls, and those that make a file system by descriptor, are new to the container's own filter. No network but a loopback of its own.
 exec systemd-nspawn --quiet --boot --directory="$place/root" --machine="${place##*/}" --register=no --keep-unit \
     --private-network --kill-signal=SIGRTMIN+3 \
-    --system-call-filter="landlock_create_ruleset landlock_add_rule landlock_restrict_self"
+    --system-call-filter="landlock_create_ruleset landlock_add_rule landlock_restrict_self fsopen fsconfig fsmount"
 "#;
 
 /// Control groups are removed from the leaves on.

@@ -27,8 +27,8 @@ fn the_daemon_is_exposed_to_1_0_at_most() {
 
 /// What is left is what its runs would see too: the unit names each.
 #[test]
-fn the_helper_is_exposed_to_4_9_at_most() {
-    exposure_is_at_most("gloveport-helper.service", 49);
+fn the_helper_is_exposed_to_5_5_at_most() {
+    exposure_is_at_most("gloveport-helper.service", 55);
 }
 
 /// The calls of groups and names, as the unit's lines combine them.

@@ -114,7 +114,9 @@ pub(super) static SANDBOX: Block = Block {
             Shape::Size,
             Nothing,
             Widens,
-            "A temporary directory of that size, gone with the run. Without it there is none.",
+            "A temporary directory of at most that size (4 KiB to 1 GiB) for all steps of the run, in memory and gone with \
+             the run. Programs find it by TMPDIR; nothing in it is executed, and no other run sees it. Without it \
+             there is none, and `/tmp` is closed. Not for uid 0.",
         ),
         key(
             "may_lack",

@@ -92,8 +92,8 @@ fn what_the_check_refuses_is_said_at_its_place() {
             "a.yaml:5:38: action `a`, params.u.pattern: a parameter of type integer has no `pattern`",
         ),
         (
-            "exec: [/bin/true]\nsandbox: {private_tmp: 1MB}",
-            "a.yaml:5:24: action `a`, sandbox.private_tmp: this setting is not in this version",
+            "exec: [/bin/true]\nsandbox: {private_tmp: 2GiB}",
+            "a.yaml:5:24: action `a`, sandbox.private_tmp: 2147483648 is not within 4096 to 1073741824",
         ),
         (
             "exec: [/bin/true]\nredact: {patterns: [a, '(']}",

@@ -139,25 +139,11 @@ impl Action {
         if self.params.iter().filter(|(_, p)| p.kind == ParamType::Content).count() > 1 {
             return problem("params", "at most one parameter of type content: there is one stdin");
         }
-        self.check_built()?;
         self.check_program()?;
         self.check_surroundings()?;
+        self.check_temporary()?;
         self.check_output()?;
         self.check_host_root()
-    }
-
-    /// Refuses by name what this version parses and does not do yet; nothing is ever ignored.
-    fn check_built(&self) -> Result<(), Problem> {
-        let sandboxes = || {
-            let steps = self.steps.iter().flatten().filter_map(|step| step.sandbox.as_ref());
-            let rules =
-                self.builtin_config.iter().flat_map(|c| c.rules()).filter_map(|rule| rule.sandbox.as_ref());
-            std::iter::once(&self.sandbox).chain(steps).chain(rules)
-        };
-        if sandboxes().any(|sandbox| sandbox.private_tmp.is_some()) {
-            return problem("sandbox.private_tmp", "this setting is not in this version");
-        }
-        Ok(())
     }
 
     fn check_output(&self) -> Result<(), Problem> {

@@ -74,6 +74,36 @@ impl Action {
         check_sandbox("sandbox", &self.sandbox)
     }
 
+    /// One temporary directory serves all steps, so they cannot differ about it.
+    pub(super) fn check_temporary(&self) -> Result<(), Problem> {
+        let mut size = None;
+        for (at, sandbox) in self.declared_sandboxes() {
+            let Some(own) = sandbox.private_tmp else { continue };
+            let at = format!("{at}.private_tmp");
+            check_range(&at, own.0, limits::TEMPORARY_MIN, limits::TEMPORARY_MAX)?;
+            if *size.get_or_insert(own) != own {
+                return problem(at, "a run has one temporary directory: give all its steps the same size");
+            }
+        }
+        match self.env.get("TMPDIR") {
+            Some(_) if size.is_some() => problem("env.TMPDIR", "`private_tmp` sets it"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The sandboxes that are written down, each with its key: the action's, its steps' and its commands'.
+    fn declared_sandboxes(&self) -> impl Iterator<Item = (String, &Sandbox)> {
+        let own = std::iter::once(("sandbox".to_owned(), &self.sandbox));
+        let steps = self.steps.iter().flatten().enumerate().filter_map(|(index, step): (_, &Step)| {
+            Some((format!("steps.{index}.sandbox"), step.sandbox.as_ref()?))
+        });
+        let rules = self.builtin_config.iter().flat_map(|config| config.rules()).enumerate();
+        let rules = rules.filter_map(|(index, rule): (_, &CommandRule)| {
+            Some((format!("builtin_config.commands.{index}.sandbox"), rule.sandbox.as_ref()?))
+        });
+        own.chain(steps).chain(rules)
+    }
+
     /// Who reaches a system socket as root, or through a group that is as good as root, can ask for a root
     /// shell outside the sandbox. An action that means it says so.
     pub(super) fn check_host_root(&self) -> Result<(), Problem> {
@@ -86,17 +116,9 @@ impl Action {
         let Some(power) = self.root_power() else {
             return Ok(());
         };
-        let own = std::iter::once(("sandbox.network".to_owned(), &self.sandbox));
-        let steps = self.steps.iter().flatten().enumerate().filter_map(|(index, step): (_, &Step)| {
-            Some((format!("steps.{index}.sandbox.network"), step.sandbox.as_ref()?))
-        });
-        let rules = self.builtin_config.iter().flat_map(|config| config.rules()).enumerate();
-        let rules = rules.filter_map(|(index, rule): (_, &CommandRule)| {
-            Some((format!("builtin_config.commands.{index}.sandbox.network"), rule.sandbox.as_ref()?))
-        });
-        match own.chain(steps).chain(rules).find(|(_, sandbox)| sandbox.network.has_unix()) {
+        match self.declared_sandboxes().find(|(_, sandbox)| sandbox.network.has_unix()) {
             Some((at, _)) => problem(
-                at,
+                format!("{at}.network"),
                 format!(
                     "unix sockets as {power} are as good as root on this host; take another account, or say \
                      `risk: dangerous` and `host_root: true`"

@@ -211,14 +211,34 @@ fn the_rules_of_a_command_make_sense() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
-    let text = format!(
-        r#"{{"name": "a", "description": "d", "risk": "read", {EXEC}, "sandbox": {{"private_tmp": "1MB"}}}}"#
-    );
-    let action: Action = serde_json::from_str(&text).unwrap();
-    let error = action.check().unwrap_err();
-    assert_eq!(error.path, "sandbox.private_tmp");
-    assert!(error.problem.contains("not in this version"), "{error}");
+fn a_run_has_one_temporary_directory_of_a_bounded_size() {
+    let check = |rest: &str| {
+        let text = format!(r#"{{"name": "a", "description": "d", "risk": "read", {rest}}}"#);
+        let action: Action = serde_json::from_str(&text).unwrap();
+        action.check().map_err(|error| (error.path, error.problem))
+    };
+    let sized = |size: &str| check(&format!(r#"{EXEC}, "sandbox": {{"private_tmp": "{size}"}}"#));
+    for size in ["4KiB", "1MB", "1GiB"] {
+        assert_eq!(sized(size), Ok(()), "{size}");
+    }
+    // Nothing would mean no limit to the kernel.
+    for size in ["0", "4095", "1025MiB"] {
+        assert_eq!(sized(size).unwrap_err().0, "sandbox.private_tmp", "{size}");
+    }
+    let steps = |sizes: [&str; 2]| {
+        let step = |name: &str, size: &str| {
+            format!(r#"{{"name": "{name}", "exec": ["/bin/true"], "sandbox": {{{size}}}}}"#)
+        };
+        check(&format!(r#""steps": [{}, {}]"#, step("a", sizes[0]), step("b", sizes[1])))
+    };
+    let megabyte = r#""private_tmp": "1MB""#;
+    assert_eq!(steps([megabyte, megabyte]), Ok(()));
+    assert_eq!(steps(["", megabyte]), Ok(()));
+    assert_eq!(steps([megabyte, r#""private_tmp": "2MB""#]).unwrap_err().0, "steps.1.sandbox.private_tmp");
+    let variable = format!(r#"{EXEC}, "env": {{"TMPDIR": "/srv"}}"#);
+    assert_eq!(check(&variable), Ok(()));
+    let both = format!(r#"{variable}, "sandbox": {{{megabyte}}}"#);
+    assert_eq!(check(&both).unwrap_err().0, "env.TMPDIR");
 }
 
 #[test]
