@@ -5,11 +5,13 @@ use crate::args::Options;
 use crate::cgroup::Cgroups;
 use crate::privilege;
 use crate::sandbox::{places, temporary};
+use crate::supervisor::confine;
 use crate::sys::execute::GuardPage;
 use crate::sys::kernel;
 use gloveport_contract::packet::Layer;
 use gloveport_contract::promises;
 use nix::unistd::{SysconfVar, sysconf};
+use seccompiler::BpfProgram;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +34,8 @@ pub struct Host {
     pub cgroups: Option<Cgroups>,
     /// What keeps a tree of processes from being walked: then only a cgroup ends one for certain.
     pub hidden_children: Option<&'static str>,
+    /// The system call filter of every supervisor.
+    pub supervisor_filter: BpfProgram,
     /// The directories of shared libraries.
     pub libraries: Vec<PathBuf>,
     /// `gloveport-handler`, beside our own executable.
@@ -73,6 +77,8 @@ impl Host {
             no_temporary: no_temporary(options),
             cgroups: if options.same_user { None } else { Cgroups::take() },
             hidden_children: hidden_children(),
+            supervisor_filter: confine::filter()
+                .map_err(|error| format!("the system call filter of supervisors: {error}"))?,
             libraries: places::library_directories(),
             handler,
             protected,

@@ -3,9 +3,10 @@
 
 use crate::host::Host;
 use crate::load::Loaded;
-use crate::sandbox::seccomp::{self, FilterKey, Filters};
+use crate::sandbox::seccomp::{self, FilterKey};
 use crate::users::{Users, number};
 use gloveport_contract::catalog::{Action, Catalog, Risk, Sandbox, is_root_group};
+use seccompiler::BpfProgram;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -40,7 +41,7 @@ pub struct InForce {
     /// Whose signature it bears.
     pub signer: String,
     users: Users,
-    filters: BTreeMap<FilterKey, Filters>,
+    filters: BTreeMap<FilterKey, BpfProgram>,
     daemon: (u32, u32),
     same_user: bool,
 }
@@ -69,11 +70,11 @@ impl InForce {
         for action in &this.catalog.actions {
             for sandbox in action.sandboxes() {
                 if let Entry::Vacant(vacant) = this.filters.entry(filter_key(action, &sandbox)) {
-                    let filters =
+                    let filter =
                         seccomp::build(vacant.key(), host.landlock_abi, host.page).map_err(|error| {
                             format!("action `{}`: its system call filter: {error}", action.name)
                         })?;
-                    vacant.insert(filters);
+                    vacant.insert(filter);
                 }
             }
         }
@@ -90,8 +91,8 @@ impl InForce {
         })
     }
 
-    /// The filters of one sandbox of an action.
-    pub fn filters(&self, action: &Action, sandbox: &Sandbox) -> Option<&Filters> {
+    /// The filter of one sandbox of an action.
+    pub fn filter(&self, action: &Action, sandbox: &Sandbox) -> Option<&BpfProgram> {
         self.filters.get(&filter_key(action, sandbox))
     }
 

@@ -11,7 +11,7 @@ pub use stage::{Failure, Stage};
 
 use crate::in_force::Identity;
 use crate::rlimit::{self, Rlimits};
-use crate::sandbox::seccomp::{self, Filters};
+use crate::sandbox::seccomp;
 use crate::sys::execute::{GuardPage, execute};
 use crate::sys::{descriptors, kernel, process};
 use gloveport_contract::plan::{PlannedDirectory, PlannedPath};
@@ -25,6 +25,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use nix::unistd::{Pid, getppid, setsid};
+use seccompiler::BpfProgram;
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs::File;
@@ -53,8 +54,8 @@ pub struct Child<'a> {
     pub program: OwnedFd,
     /// The Landlock ruleset; none where the action may lack it.
     pub ruleset: Option<OwnedFd>,
-    /// The system call filters.
-    pub filters: &'a Filters,
+    /// The system call filter.
+    pub filter: &'a BpfProgram,
     /// The page that makes the exec the only one.
     pub page: GuardPage,
     /// Who it becomes; nobody else under `--same-user`.
@@ -121,7 +122,7 @@ impl Child<'_> {
         }
         at(Stage::Descriptors, self.place_descriptors())?;
         at(Stage::OpenFiles, rlimit::lower(Resource::RLIMIT_NOFILE, self.open_files.into()))?;
-        at(Stage::Seccomp, self.filter())?;
+        at(Stage::Seccomp, self.confine())?;
         let error = execute(self.executable(), self.page, &self.argv, &self.environment);
         Err(Failure { stage: Stage::Exec, errno: error.raw_os_error().unwrap_or(0) })
     }
@@ -189,7 +190,7 @@ impl Child<'_> {
     }
 
     /// Last of all: after it only exec, the report and the end are needed.
-    fn filter(&self) -> io::Result<()> {
+    fn confine(&self) -> io::Result<()> {
         // Not pthread_sigmask(3), whose error nix does not see.
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         if self.own_signals_only {
@@ -197,10 +198,7 @@ impl Child<'_> {
             let own = seccomp::own_signals(Pid::this()).map_err(io::Error::other)?;
             seccompiler::apply_filter(&own).map_err(|_| io::Error::last_os_error())?;
         }
-        for program in [&self.filters.absent, &self.filters.allowed] {
-            seccompiler::apply_filter(program).map_err(|_| io::Error::last_os_error())?;
-        }
-        Ok(())
+        seccompiler::apply_filter(self.filter).map_err(|_| io::Error::last_os_error())
     }
 }
 

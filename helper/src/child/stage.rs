@@ -53,7 +53,7 @@ pub enum Stage {
     Descriptors,
     /// RLIMIT_NOFILE.
     OpenFiles,
-    /// The filters.
+    /// The filter.
     Seccomp,
     /// The exec itself.
     Exec,

@@ -5,6 +5,7 @@ mod calls;
 mod elf;
 pub mod landlock;
 pub mod network;
+pub mod packed;
 pub mod places;
 pub mod program;
 pub mod resolve;

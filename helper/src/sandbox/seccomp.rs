@@ -1,19 +1,18 @@
 #![forbid(unsafe_code)]
-//! The filter of a run: an allow-list, and one program in front of it that answers ENOSYS where a library
-//! should fall back to an older call.
+//! The filter of a run: an allow-list, with ENOSYS where a library should fall back to an older call.
 //!
 //! One-shot exec rests on this module: `execveat` passes only with exactly the descriptor and the pointer
 //! that the child itself uses, and no call that passes can put memory at that pointer again. The conditions
 //! were attacked one by one; SECURITY.md says how, and what each of them closes.
 
 use super::calls;
-use super::network;
+use super::{network, packed};
 use crate::sys::execute::GuardPage;
 use gloveport_contract::catalog::{Network, SyscallGroup};
 use nix::unistd::Pid;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    SeccompRule,
 };
 use std::collections::BTreeMap;
 
@@ -30,15 +29,6 @@ pub struct FilterKey {
     pub writes: bool,
     /// The descriptor of the executable: the run's RLIMIT_NOFILE.
     pub executable: u32,
-}
-
-/// The two programs, in the order in which they are loaded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Filters {
-    /// ENOSYS for a few calls, everything else passes on.
-    pub absent: BpfProgram,
-    /// The allow-list.
-    pub allowed: BpfProgram,
 }
 
 /// The rules of the allow-list while it is put together.
@@ -89,18 +79,12 @@ fn qword(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCond
     SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value)
 }
 
-/// Builds the filters for a kernel of this Landlock ABI, with the guard page at its place.
+/// Builds the filter for a kernel of this Landlock ABI, with the guard page at its place.
 ///
 /// # Errors
 /// What seccompiler does not take; on an architecture it does not know, its name.
-pub fn build(key: &FilterKey, abi: u32, page: GuardPage) -> Result<Filters, BackendError> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let absent = absent(abi).iter().map(|call| (*call, Vec::new())).collect();
-    let enosys = SeccompAction::Errno(libc::ENOSYS as u32);
-    let absent = SeccompFilter::new(absent, SeccompAction::Allow, enosys, arch)?;
-    let eperm = SeccompAction::Errno(libc::EPERM as u32);
-    let allowed = SeccompFilter::new(rules(key, abi, page)?.into_map(), eperm, SeccompAction::Allow, arch)?;
-    Ok(Filters { absent: absent.try_into()?, allowed: allowed.try_into()? })
+pub fn build(key: &FilterKey, abi: u32, page: GuardPage) -> Result<BpfProgram, BackendError> {
+    packed::pack(rules(key, abi, page)?.into_map(), absent(abi))
 }
 
 /// A filter for kernels whose Landlock does not hold signals (below ABI 6): this process may signal itself,
@@ -155,10 +139,6 @@ fn rules(key: &FilterKey, abi: u32, page: GuardPage) -> Result<Rules, BackendErr
         for call in calls::group(*group) {
             rules.always(*call);
         }
-    }
-    // The allow-list is asked first, and of two errors the kernel takes its; so it lets these through.
-    for call in absent(abi) {
-        rules.always(*call);
     }
     network::allow(&key.network, abi, &mut rules)?;
     files(abi, &mut rules)?;

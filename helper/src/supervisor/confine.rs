@@ -3,10 +3,11 @@
 //! call that it will not need to wait, to signal and to tell.
 
 use crate::privilege;
+use crate::sandbox::packed;
 use crate::sandbox::seccomp::{Rules, all_of, masked};
 use caps::{Capability, CapsHashSet};
 use nix::sys::prctl;
-use seccompiler::{BackendError, SeccompAction, SeccompFilter, apply_filter};
+use seccompiler::{BackendError, BpfProgram, apply_filter};
 use std::fmt;
 
 /// The calls that remain, and what for.
@@ -28,6 +29,7 @@ const CALLS: &[(libc::c_long, &str)] = &[
     (libc::SYS_shutdown, "an audit writer that does not answer"),
     (libc::SYS_ppoll, "waiting"),
     (libc::SYS_wait4, "reaping"),
+    (libc::SYS_waitid, "whether there are children"),
     (libc::SYS_kill, "ending a step politely, by its group"),
     (libc::SYS_pidfd_open, "ending a tree"),
     (libc::SYS_pidfd_send_signal, "ending a tree"),
@@ -57,8 +59,6 @@ const CALLS: &[(libc::c_long, &str)] = &[
 pub enum ConfineError {
     /// Capabilities.
     Capabilities,
-    /// The filter could not be built.
-    Filter(BackendError),
     /// The filter could not be loaded.
     Load,
 }
@@ -67,7 +67,6 @@ impl fmt::Display for ConfineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capabilities => f.write_str("the supervisor's capabilities could not be given up"),
-            Self::Filter(error) => write!(f, "the supervisor's own filter: {error}"),
             Self::Load => f.write_str("the supervisor's own filter could not be loaded"),
         }
     }
@@ -77,26 +76,27 @@ impl fmt::Display for ConfineError {
 ///
 /// # Errors
 /// What could not be given up. Nothing may start then.
-pub fn confine(same_user: bool) -> Result<(), ConfineError> {
+pub fn confine(same_user: bool, filter: &BpfProgram) -> Result<(), ConfineError> {
     if !same_user {
         privilege::keep_only(&CapsHashSet::from([Capability::CAP_KILL]))
             .map_err(|_| ConfineError::Capabilities)?;
     }
     prctl::set_no_new_privs().map_err(|_| ConfineError::Load)?;
-    let program = program().map_err(ConfineError::Filter)?;
-    apply_filter(&program).map_err(|_| ConfineError::Load)
+    apply_filter(filter).map_err(|_| ConfineError::Load)
 }
 
-fn program() -> Result<seccompiler::BpfProgram, BackendError> {
+/// The filter of every supervisor, made once at the start.
+///
+/// # Errors
+/// What seccompiler does not take; on an architecture it does not know, its name.
+pub fn filter() -> Result<BpfProgram, BackendError> {
     let mut rules = Rules::default();
     for (call, _) in CALLS {
         rules.always(*call);
     }
     // Files are opened for reading only: /proc.
     rules.when(libc::SYS_openat, all_of([masked(2, libc::O_ACCMODE as u32, libc::O_RDONLY as u32)?])?);
-    let arch = std::env::consts::ARCH.try_into()?;
-    let refused = SeccompAction::Errno(libc::EPERM as u32);
-    SeccompFilter::new(rules.into_map(), refused, SeccompAction::Allow, arch)?.try_into()
+    packed::pack(rules.into_map(), &[])
 }
 
 #[cfg(test)]
@@ -105,6 +105,6 @@ mod tests {
 
     #[test]
     fn the_filter_can_be_built() {
-        assert!(!program().unwrap().is_empty());
+        assert!(!filter().unwrap().is_empty());
     }
 }

@@ -124,7 +124,8 @@ impl<'a> Launch<'a> {
             Ok(course) => course,
             Err(error) => return refuse(RefusalCode::Internal, error.to_string()),
         };
-        if let Err(error) = confine::confine(supervisor.options.same_user) {
+        if let Err(error) = confine::confine(supervisor.options.same_user, &supervisor.host.supervisor_filter)
+        {
             return refuse(RefusalCode::Internal, error.to_string());
         }
         if self.action.approval == Approval::Required
@@ -183,7 +184,7 @@ impl<'a> Launch<'a> {
                 given: given.descriptors,
                 program: prepared.program.file,
                 ruleset: prepared.ruleset,
-                filters: prepared.filters,
+                filter: prepared.filter,
                 page: host.page,
                 identity,
                 bounding: prepared.bounding,

@@ -3,7 +3,7 @@
 //! to its end. Whatever goes wrong here ends here.
 
 mod approval;
-mod confine;
+pub mod confine;
 mod decide;
 mod given;
 mod launch;

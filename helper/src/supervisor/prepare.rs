@@ -6,12 +6,12 @@ use crate::host::{Host, NO_NAMESPACES, NO_TEMPORARY_FOR_ROOT};
 use crate::in_force::{Identity, InForce};
 use crate::sandbox::landlock::{self, Place};
 use crate::sandbox::program::{self, Executor, Program, ProgramError};
-use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{network, places, temporary};
 use gloveport_contract::catalog::{Action, Approval, ArgvItem, Builtin, Network, Promise, Sandbox};
 use gloveport_contract::packet::{Enforcement, RefusalCode};
 use gloveport_contract::plan::{Plan, PlannedStep, StepKind};
 use gloveport_contract::promises::{self, Ground};
+use seccompiler::BpfProgram;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -21,8 +21,8 @@ pub struct Prepared<'a> {
     pub program: Program,
     /// The Landlock ruleset.
     pub ruleset: Option<OwnedFd>,
-    /// The system call filters.
-    pub filters: &'a Filters,
+    /// The system call filter.
+    pub filter: &'a BpfProgram,
     /// Capabilities left in the bounding set.
     pub bounding: Vec<u8>,
     /// Whether it gets an empty network namespace.
@@ -132,14 +132,14 @@ impl<'a> Preparing<'a> {
                     .ok_or_else(|| internal("the Landlock ruleset is none".into()))?,
             ),
         };
-        let filters = self
+        let filter = self
             .in_force
-            .filters(action, sandbox)
+            .filter(action, sandbox)
             .ok_or_else(|| internal("the action has no filter for this sandbox".into()))?;
         Ok(Prepared {
             program,
             ruleset,
-            filters,
+            filter,
             bounding: bounding(sandbox)?,
             isolate_pids: sandbox.isolate_pids,
             network_namespace: sandbox.network == Network::Namespace,

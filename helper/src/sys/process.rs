@@ -91,6 +91,16 @@ pub fn reap() -> Option<Reaped> {
     })
 }
 
+/// Whether this process has any child, ended or not.
+pub fn has_children() -> bool {
+    let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let wanted = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: the pointer is to a live local of the type that waitid writes.
+    let result = unsafe { libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), wanted) };
+    // Whoever cannot tell has some.
+    !matches!(check(result.into()), Err(error) if error.raw_os_error() == Some(libc::ECHILD))
+}
+
 /// A descriptor that stands for exactly this process, whatever becomes of its number.
 ///
 /// # Errors
