@@ -1,10 +1,10 @@
 # What can be done here. Everything is built in one profile, so that nothing is built twice.
 
-.PHONY: help run build package test test-package test-vm soak lint fmt clean
+.PHONY: help run build package test test-package test-vm soak bench lint fmt clean
 .DEFAULT_GOAL := help
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# Further words for `gloveport up`: make run ARGS="--listen 127.0.0.1:9000"
+# Further words for `gloveport up` or the benchmarks: make run ARGS="--listen 127.0.0.1:9000", make bench ARGS=call
 ARGS ?=
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-package the part of it that installs the packages and boots a system with them"
 	@echo "make test-vm      the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
 	@echo "make soak         what takes minutes and is in no other target; after make test"
+	@echo "make bench        how fast it is beside its alternatives (root): a table, and docs/benchmarks.md"
 	@echo "make lint         formatting, lints, dependencies"
 	@echo "make fmt          format the sources"
 	@echo "make clean        remove what was built"
@@ -47,6 +48,11 @@ test-vm: build
 
 soak:
 	@cargo nextest run --release -p gloveport-tests --run-ignored only
+
+bench: build
+	@packaging/prerequisites.sh bench
+	@cargo build --quiet --release -p gloveport-probe
+	@cargo bench --quiet -p gloveport-tests --bench gloveport-bench -- $(ARGS)
 
 lint:
 	@packaging/prerequisites.sh tools

@@ -4,6 +4,7 @@
 #   packaging/prerequisites.sh run     what `make run` needs: a linker, ssh-keygen
 #   packaging/prerequisites.sh tools   cargo-nextest and cargo-deny
 #   packaging/prerequisites.sh test    what the suites need: ordinary programs, servers, MCP clients
+#   packaging/prerequisites.sh bench   what `make bench` compares with
 #   packaging/prerequisites.sh package what `make package` needs
 #   packaging/prerequisites.sh users   the two system users
 #
@@ -50,6 +51,15 @@ strace:             strace:               strace
 systemd-analyze:    systemd:              systemd
 systemd-nspawn:     systemd-container:    systemd-container
 traceroute:         traceroute:           traceroute
+'
+BENCH_TABLE='
+bwrap:              bubblewrap:           bubblewrap
+gzip:               gzip:                 gzip
+ip:                 iproute2:             iproute
+rg:                 ripgrep:              ripgrep
+runuser:            util-linux:           util-linux
+sshd:               openssh-server:       openssh-server
+sudo:               sudo:                 sudo
 '
 PACKAGE_TABLE='
 dh:                 debhelper:            debhelper
@@ -154,6 +164,11 @@ tools)
     rust
     tools
     ;;
+bench)
+    tools
+    install_missing "$RUN_TABLE$BENCH_TABLE"
+    virtual_environment fastmcp-ufo
+    ;;
 package)
     install_missing "$PACKAGE_TABLE"
     ;;
@@ -175,6 +190,6 @@ users)
     system_user gloveport-run "what it runs"
     ;;
 *)
-    fail "say what for: run, tools, test, package or users"
+    fail "say what for: run, tools, test, bench, package or users"
     ;;
 esac

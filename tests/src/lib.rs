@@ -16,6 +16,7 @@ pub mod fake_daemon;
 pub mod golden;
 pub mod helper;
 pub mod http;
+pub mod kept;
 pub mod linux_agent;
 pub mod mcp;
 pub mod pair;

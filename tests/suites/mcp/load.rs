@@ -2,67 +2,9 @@
 
 use super::pair;
 use super::wire::{STREAM, legacy};
+use gloveport_tests::kept::Kept;
 use gloveport_tests::{Pair, processes};
 use serde_json::json;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-
-/// A connection that is kept for many requests.
-struct Kept(BufReader<TcpStream>);
-
-impl Kept {
-    fn open(pair: &Pair) -> Self {
-        let stream = TcpStream::connect(&pair.address).expect("a connection");
-        stream.set_nodelay(true).expect("TCP_NODELAY");
-        Self(BufReader::new(stream))
-    }
-
-    /// Sends a request; status and content type of the answer, which is read to its end.
-    fn ask(&mut self, pair: &Pair, body: &str) -> (String, String) {
-        let token = pair.token.as_deref().unwrap_or_default();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        self.0.get_mut().write_all(request.as_bytes()).expect("sending a request");
-        let (mut status, mut kind, mut length) = (String::new(), String::new(), None);
-        loop {
-            let line = self.line();
-            match line.split_once(": ") {
-                None if line.is_empty() => break,
-                None => status = line,
-                Some((name, value)) if name.eq_ignore_ascii_case("content-type") => kind = value.to_owned(),
-                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                    length = value.parse().ok()
-                }
-                Some(_) => {}
-            }
-        }
-        match length {
-            Some(length) => self.skip(length),
-            None => loop {
-                let size = u64::from_str_radix(&self.line(), 16).expect("the size of a chunk");
-                self.skip(size + 2);
-                if size == 0 {
-                    break;
-                }
-            },
-        }
-        (status, kind)
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).expect("reading an answer");
-        line.trim_end().to_owned()
-    }
-
-    fn skip(&mut self, bytes: u64) {
-        io::copy(&mut self.0.by_ref().take(bytes), &mut io::sink()).expect("reading a body");
-    }
-}
 
 /// Thousands of clients that initialise and are never seen again; how much the daemon grew, KiB.
 fn abandon(pair: &Pair, clients: usize) -> u64 {
@@ -71,10 +13,10 @@ fn abandon(pair: &Pair, clients: usize) -> u64 {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
     let daemon = pair.process("gloveportd").pid;
     let mut connection = Kept::open(pair);
-    connection.ask(pair, &body);
+    connection.ask(&body);
     let before = processes::resident(daemon);
     for _ in 0..clients {
-        let (status, _) = connection.ask(pair, &body);
+        let (status, _) = connection.ask(&body);
         assert!(status.ends_with("200 OK"), "{status}");
     }
     processes::resident(daemon).saturating_sub(before)
@@ -105,7 +47,7 @@ mod alone {
         let mut times: Vec<Duration> = (0..50)
             .map(|_| {
                 let begun = Instant::now();
-                kind = connection.ask(pair, &body).1;
+                kind = connection.ask(&body).kind;
                 begun.elapsed()
             })
             .collect();
