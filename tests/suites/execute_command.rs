@@ -177,6 +177,9 @@ fn no_option_that_writes_executes_or_reads_a_list_of_files() {
     ];
     // Cases 8, 11, 12, 25.
     assert_refused(&pair, "option", &commands);
+    // Which is a script, and nothing but its names reaches the shell that reads it.
+    assert_refused(&pair, "option", &["which -c id", "which --version", "/usr/bin/dash -c id"]);
+    assert_refused(&pair, "operands", &["which", "which ';id'", "which 'a b'", "which '$(id)'"]);
     assert_refused(&pair, "operands", &["hostname evil", "uniq in out", "date 010100002000", "cat"]);
     assert_refused(&pair, "words", &["ip link set lo down", "systemctl stop sshd", "systemctl reboot", "ip"]);
     assert_refused(&pair, "required", &["python3", "ping 127.0.0.1", "top"]);
@@ -198,8 +201,11 @@ fn no_option_that_writes_executes_or_reads_a_list_of_files() {
             "ip -4 addr",
             "md5sum /etc/passwd",
             "grep -c root /etc/passwd",
+            "which -a ls cat",
         ],
     );
+    assert_eq!(run(&pair, "which ls")["stdout"], "/usr/bin/ls\n");
+    assert_eq!(run(&pair, "which gloveport-no-such-program")["exit_code"], 1);
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn table() -> Vec<(&'static str, Value, Expected)> {
         ("package_rpm", json!({"name": "glibc"}), Explains),
         ("packages_deb", json!({}), Explains),
         ("packages_rpm", json!({}), Explains),
+        ("pci_devices", json!({}), Explains),
         ("ping", json!({"host": "127.0.0.1", "count": 1}), Explains),
         ("process", json!({"pid": 1}), Prints("PID")),
         ("process_tree", json!({}), Prints("gloveportd")),
@@ -69,6 +70,7 @@ fn table() -> Vec<(&'static str, Value, Expected)> {
         ("system_information", json!({}), Prints("Linux")),
         ("time_synchronisation", json!({}), Explains),
         ("timers", json!({}), Explains),
+        ("updates_deb", json!({}), Explains),
         ("uptime", json!({}), Prints("load average")),
         ("users_logged_in", json!({}), Prints("USER")),
     ]

@@ -4,6 +4,7 @@
 //! that the host keeps to itself are not in them, everything else is real.
 
 mod confinement;
+mod diagnostics;
 mod files;
 mod life_cycle;
 mod machine;

@@ -20,7 +20,9 @@ pub(super) fn lint(action: &Action, report: &mut Report<'_>) {
                 ),
             );
         }
-        if is_interpreter(&rule.exec) && (rule.any || rule.operands.max > 0) {
+        // What follows the path of a script is the script's.
+        let reads_script = rule.args.first().is_some_and(|arg| arg.starts_with('/'));
+        if is_interpreter(&rule.exec) && !reads_script && (rule.any || rule.operands.max > 0) {
             report.warn(format!("{at}.operands"), format!("`{}` runs what its operands name", rule.name));
         }
     }
