@@ -33,7 +33,7 @@ put 0644 packaging/daemon.toml etc/gloveport
 install -d -m 0755 "$destination/etc/gloveport/catalog.d"
 install -d -m 0700 "$destination/etc/gloveport/credentials"
 for catalog in packaging/catalogs/*; do
-    put 0644 "$catalog"/*.yaml "usr/share/gloveport/catalogs/${catalog##*/}"
+    put 0644 "$catalog"/* "usr/share/gloveport/catalogs/${catalog##*/}"
 done
 
 for page in packaging/man/*.[158]; do

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # systemd and its friends; ssh-keygen, which the package depends on; and what the ready catalogues call.
-PACKAGES=systemd,systemd-sysv,dbus,udev,libpam-systemd,procps,iproute2,openssh-client,iputils-ping,bind9-dnsutils,pciutils,rpm
+PACKAGES=systemd,systemd-sysv,dbus,udev,libpam-systemd,procps,iproute2,openssh-client,iputils-ping,bind9-dnsutils,pciutils,rpm,dnf
 
 fail() { printf 'test-root: %s\n' "$*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "a root file system is made by root"

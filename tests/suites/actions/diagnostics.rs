@@ -71,6 +71,7 @@ fn table() -> Vec<(&'static str, Value, Expected)> {
         ("time_synchronisation", json!({}), Explains),
         ("timers", json!({}), Explains),
         ("updates_deb", json!({}), Explains),
+        ("updates_rpm", json!({}), Explains),
         ("uptime", json!({}), Prints("load average")),
         ("users_logged_in", json!({}), Prints("USER")),
     ]

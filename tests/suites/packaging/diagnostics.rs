@@ -21,7 +21,7 @@ mkdir -p /etc/rpm
 # Where a host of RPM has it; Debian's own rpm looks below a home.
 echo '%_dbpath /var/lib/rpm' >/etc/rpm/macros
 rpm --install --justdb --nodeps --noscripts /root/gloveport.rpm
-mkdir -p /srv/lists /srv/large
+mkdir -p /srv/lists /srv/large /srv/repository/repodata /etc/yum.repos.d
 truncate --size=20M /srv/large/file
 cat >/srv/lists/Packages <<END
 Package: procps
@@ -36,6 +36,23 @@ END
 echo 'deb [trusted=yes] copy:/srv/lists ./' >/etc/apt/sources.list
 rm -f /etc/apt/sources.list.d/*
 apt-get --quiet=2 update
+cat >/srv/repository/repodata/primary.xml <<END
+<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="1">
+<package type="rpm"><name>gloveport</name><arch>$(rpm --query --queryformat '%{ARCH}' gloveport)</arch>
+<version epoch="0" ver="99" rel="1"/>
+<checksum type="sha256" pkgid="YES">0000000000000000000000000000000000000000000000000000000000000000</checksum>
+<summary>newer</summary><description>newer</description><packager/><url/><time file="1" build="1"/>
+<size package="1" installed="1" archive="1"/><location href="gloveport.rpm"/>
+<format><rpm:license>MIT</rpm:license><rpm:header-range start="1" end="1"/></format></package>
+</metadata>
+END
+sum=$(sha256sum </srv/repository/repodata/primary.xml)
+cat >/srv/repository/repodata/repomd.xml <<END
+<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>1</revision>
+<data type="primary"><checksum type="sha256">${sum%% *}</checksum><location href="repodata/primary.xml"/></data></repomd>
+END
+printf '[local]\nname=local\nbaseurl=file:///srv/repository\ngpgcheck=0\n' >/etc/yum.repos.d/local.repo
+dnf --quiet makecache
 "#;
 
 /// What the output of an action must hold.
@@ -111,6 +128,7 @@ fn table() -> Vec<(&'static str, Value, Expected)> {
         ("time_synchronisation", json!({}), Holds(&["Timezone=", "NTPSynchronized="])),
         ("timers", json!({}), Json("systemd-tmpfiles-clean.timer")),
         ("updates_deb", json!({}), Holds(&["procps/", "99:1", "upgradable from"])),
+        ("updates_rpm", json!({}), Json("99-1")),
         ("uptime", json!({}), Holds(&["load average"])),
         ("users_logged_in", json!({}), Holds(&["USER", "LOGIN@"])),
     ]

@@ -112,7 +112,7 @@ pub(super) static SANDBOX: Block = Block {
         key(
             "private_tmp",
             Shape::Size,
-            Nothing,
+            Default("0"),
             Widens,
             "A temporary directory of at most that size (4 KiB to 1 GiB) for all steps of the run, in memory and gone with \
              the run. Programs find it by TMPDIR; nothing in it is executed, and no other run sees it. Without it \

@@ -4,6 +4,9 @@ use super::{Scratch, catalog};
 use crate::catalog_source::lint::{self, Level};
 use crate::catalog_source::{Direction, diff};
 use gloveport_contract::catalog::{Catalog, FORMAT};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 const BASE: &str = "name: a\ndescription: d\nrisk: read\n";
 
@@ -30,6 +33,7 @@ fn a_change_is_told_by_what_it_permits() {
         ("sandbox: {base: minimal}", "", "+ a: `sandbox.base` from minimal to system"),
         ("", "sandbox: {list: declared}", "- a: `sandbox.list` from everywhere to declared"),
         ("", "sandbox: {may_lack: [cgroup]}", "+ a: `sandbox.may_lack` also cgroup"),
+        ("", "sandbox: {private_tmp: 1MiB}", "+ a: `sandbox.private_tmp` from 0 to 1MiB"),
         ("", "redact: {builtin: []}", "+ a: `redact.builtin` no longer secrets"),
         ("", "redact: {patterns: [x]}", "- a: `redact.patterns` also x"),
         ("", "run_as: web", "! a: `run_as` is new: web"),
@@ -187,18 +191,61 @@ fn risky_programs_and_arguments_are_found() {
     for (rest, expected) in cases {
         assert_eq!(findings(&format!("{rest}\n")), [expected], "{rest}");
     }
+    let below = findings("risk: write\nexec: [/bin/true]\nsandbox: {exec: [/srv/x/y], write: [/srv/x]}\n");
+    assert!(below.contains(&"warning sandbox.exec.0".to_owned()), "{below:?}");
     let interpreter = findings("risk: read\nallow_interpreter: true\nexec: [/bin/sh, -c, id]\n");
     assert!(interpreter.contains(&"warning exec.0".to_owned()), "{interpreter:?}");
 }
 
+/// Sets the mode of a file.
+fn change_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The warnings and notes about a program on this host, each as its text.
+fn said_of(program: &Path) -> Vec<String> {
+    let catalog = catalog(&format!("{BASE}exec: [{}]\n", program.display()));
+    lint::lint(&catalog.actions[0]).into_iter().map(|finding| finding.text).collect()
+}
+
 #[test]
 fn a_program_that_others_can_replace_is_a_warning() {
-    use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new().with("tool", "#!/bin/sh\n");
     let tool = scratch.path().join("tool");
-    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o777)).unwrap();
+    change_mode(&tool, 0o777);
     let found = findings(&format!("risk: read\nexec: [{}]\n", tool.display()));
     assert_eq!(found, ["warning exec.0", "warning exec.0"], "writable, and a `#!` file");
+}
+
+#[test]
+fn so_is_one_in_a_directory_that_others_can_write_to() {
+    let scratch = Scratch::new();
+    let open = scratch.path().join("open");
+    fs::create_dir(&open).unwrap();
+    let tool = open.join("tool");
+    fs::copy("/bin/true", &tool).unwrap();
+    change_mode(&open, 0o755);
+    assert_eq!(said_of(&tool), [""; 0], "root's in root's");
+    change_mode(&open, 0o777);
+    let said = said_of(&tool).join("\n");
+    assert!(said.contains("can write to") && said.contains(&open.display().to_string()), "{said}");
+    // Others can add names to a sticky directory, and replace none.
+    change_mode(&open, 0o1777);
+    assert_eq!(said_of(&tool), [""; 0]);
+}
+
+#[test]
+fn what_a_link_hides_and_a_set_uid_bit_that_gives_nothing_are_told() {
+    let scratch = Scratch::new();
+    let link = scratch.path().join("lister");
+    std::os::unix::fs::symlink("/bin/dash", &link).unwrap();
+    let said = said_of(&link).join("\n");
+    assert!(said.contains("here, an interpreter"), "{said}");
+    let tool = scratch.path().join("tool");
+    fs::copy("/bin/true", &tool).unwrap();
+    change_mode(&tool, 0o4755);
+    let said = said_of(&tool).join("\n");
+    assert!(said.contains("gains nothing"), "{said}");
 }
 
 #[test]

@@ -96,43 +96,98 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An element of an argv over the parameters `s`, `n`, `b`, `l`.
+/// The parameters of a generated action. Those with a default may stand alone in an argv, the others in a group.
+const ALONE: [&str; 2] = ["{s}", "{e}"];
+const IN_GROUPS: [&str; 6] = ["{s}", "{e}", "{n}", "{b}", "{l}", "{p}"];
+
+/// An element of an argv over these parameters.
 fn item() -> impl Strategy<Value = serde_json::Value> {
-    let name = prop_oneof![Just("{s}"), Just("{n}"), Just("{b}"), Just("{l}")]
-        .prop_map(serde_json::Value::from)
-        .boxed();
     let literal = text()
-        .prop_filter("no placeholder", |text| {
-            !["{s}", "{n}", "{b}", "{l}"].iter().any(|name| text.contains(name))
-        })
+        .prop_filter("no placeholder", |text| !IN_GROUPS.iter().any(|name| text.contains(name)))
         .prop_map(serde_json::Value::from)
         .boxed();
-    let group = (literal.clone(), name.clone()).prop_map(|(text, name)| serde_json::json!([text, name]));
-    prop_oneof![literal, Just(serde_json::Value::from("{s}")), group]
+    let group = (literal.clone(), prop::sample::select(&IN_GROUPS[..]))
+        .prop_map(|(text, name)| serde_json::json!([text, name]));
+    prop_oneof![literal, prop::sample::select(&ALONE[..]).prop_map(serde_json::Value::from), group]
+}
+
+/// What an action runs: a program, several, a script, or a command of a table.
+fn work() -> impl Strategy<Value = serde_json::Value> {
+    let items = || prop::collection::vec(item(), 0..6);
+    let program = |items: Vec<serde_json::Value>| {
+        let argv: Vec<_> = std::iter::once(serde_json::Value::from("/bin/true")).chain(items).collect();
+        serde_json::json!(argv)
+    };
+    let step =
+        move |(number, items)| serde_json::json!({"name": format!("step-{number}"), "exec": program(items)});
+    let steps = prop::collection::vec(items(), 1..4);
+    prop_oneof![
+        items().prop_map(move |items| serde_json::json!({"exec": program(items)})),
+        steps.prop_map(move |steps| {
+            let steps: Vec<_> = steps.into_iter().enumerate().map(step).collect();
+            serde_json::json!({"steps": steps, "on_error": "continue"})
+        }),
+        (prop::sample::select(vec!["/usr/bin/python3", "/bin/sh"]), items()).prop_map(
+            |(interpreter, args)| {
+                serde_json::json!({"script": {"file": "script", "interpreter": interpreter, "args": args}})
+            }
+        ),
+        Just(serde_json::json!({"builtin": "command", "builtin_config": {"commands": [
+            {"name": "ls", "exec": "/bin/ls", "short": "1al", "long": ["all", "color=?"], "operands": "0..4"},
+            {"name": "find", "exec": "/usr/bin/find", "single_dash": ["-name:", "-type:"], "operands": "0..4"},
+            {"name": "zcat", "exec": "/bin/gzip", "args": ["-dc"], "operands": 1},
+        ]}})),
+    ]
 }
 
 prop_compose! {
     fn action()(
         description in "[!-~]{1,20}",
-        items in prop::collection::vec(item(), 0..6),
+        work in work(),
         default in text().prop_filter("a value", |text| !text.starts_with('-') && !text.contains(char::is_control)),
         max in 0..i64::MAX,
         timeout in 1..3_600_000u64,
         env in text().prop_filter("no NUL", |text| !text.contains('\0')),
     ) -> serde_json::Value {
-        let mut exec = vec![serde_json::Value::from("/bin/true")];
-        exec.extend(items);
-        serde_json::json!({
-            "name": "generated", "description": description, "risk": "write", "exec": exec,
+        let action = serde_json::json!({
+            "name": "generated", "description": description, "risk": "write",
             "params": {
                 "s": {"type": "string", "default": default},
+                "e": {"type": "enum", "values": ["one", "--two", "é"], "default": "one"},
                 "n": {"type": "integer", "max": max, "optional": true},
                 "b": {"type": "boolean", "optional": true},
                 "l": {"type": "list", "items": {"type": "string"}, "optional": true},
+                "p": {"type": "path", "roots": ["/srv", "/var/log"], "optional": true},
+                "command": {"type": "string"},
             },
             "timeout": format!("{timeout}ms"), "env": {"X": env},
-        })
+        });
+        let keys = [action, work].into_iter().flat_map(|part| part.as_object().cloned().unwrap_or_default());
+        serde_json::Value::Object(keys.collect())
     }
+}
+
+/// Lines that a caller may give to a table of commands.
+fn command() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        prop::sample::select(vec![
+            "ls",
+            "find",
+            "zcat",
+            "-la",
+            "--all",
+            "--color=x",
+            "-name",
+            "--",
+            "/etc",
+            "'a b'",
+            "rm",
+            ";"
+        ])
+        .prop_map(str::to_owned),
+        text(),
+    ];
+    prop::collection::vec(word, 0..6).prop_map(|words| words.join(" "))
 }
 
 fn arguments() -> impl Strategy<Value = Vec<Argument>> {
@@ -140,13 +195,20 @@ fn arguments() -> impl Strategy<Value = Vec<Argument>> {
         prop::option::of(value.prop_map(move |value| Argument { name: name.to_owned(), value }))
     };
     let words = prop::collection::vec(text().prop_map(|text| Scalar::Text(text.into_bytes())), 0..4);
+    let path = prop_oneof!["/(srv|var/log|etc)(/[a-z.]{1,3}){0,3}", text()];
     (
         argument("s", text().prop_map(|text| Value::Text(text.into_bytes())).boxed()),
+        argument("e", prop::sample::select(vec!["one", "--two", "no"]).prop_map(Value::from).boxed()),
         argument("n", any::<i64>().prop_map(Value::Integer).boxed()),
         argument("b", any::<bool>().prop_map(Value::Boolean).boxed()),
         argument("l", words.prop_map(Value::List).boxed()),
+        argument("p", path.prop_map(|path| Value::Text(path.into_bytes())).boxed()),
+        command()
+            .prop_map(|line| Argument { name: "command".to_owned(), value: Value::Text(line.into_bytes()) }),
     )
-        .prop_map(|(s, n, b, l)| [s, n, b, l].into_iter().flatten().collect())
+        .prop_map(|(s, e, n, b, l, p, command)| {
+            [s, e, n, b, l, p, Some(command)].into_iter().flatten().collect()
+        })
 }
 
 proptest! {
@@ -156,16 +218,17 @@ proptest! {
     #[test]
     fn what_lint_accepts_both_sides_accept_and_render_identically(source in action(), args in arguments()) {
         let text = serde_json::to_string_pretty(&source).unwrap();
-        let built = catalog(&text);
+        let built = Scratch::new().with("a.yaml", &text).with("script", "true\n").read().unwrap().catalog;
         let again = read_back(&built);
         prop_assert_eq!(&again, &built);
         prop_assert!(again.check().is_ok());
         let direct: Action = serde_json::from_str(&text).unwrap();
-        prop_assert_eq!(&built.actions[0], &direct);
+        // The text of a script comes from its file.
+        prop_assert!(direct.script.is_some() || built.actions[0] == direct);
         let (daemon, helper) = (plan(&built.actions[0], &args, None), plan(&again.actions[0], &args, None));
-        if let Ok(plan) = &daemon {
-            prop_assert_eq!(plan.steps[0].argv[0].as_slice(), b"/bin/true");
-            prop_assert!(plan.steps[0].argv.iter().all(|argument| !argument.contains(&0)));
+        for step in daemon.iter().flat_map(|plan| &plan.steps) {
+            prop_assert!(step.argv.iter().all(|argument| !argument.contains(&0)));
+            prop_assert!(!step.argv[0].is_empty());
         }
         prop_assert_eq!(daemon, helper);
     }
