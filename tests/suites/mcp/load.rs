@@ -16,7 +16,7 @@ fn abandon(pair: &Pair, clients: usize) -> u64 {
     connection.ask(&body);
     let before = processes::resident(daemon);
     for _ in 0..clients {
-        let (status, _) = connection.ask(&body);
+        let status = connection.ask(&body).status;
         assert!(status.ends_with("200 OK"), "{status}");
     }
     processes::resident(daemon).saturating_sub(before)
