@@ -6,6 +6,7 @@
 mod confinement;
 mod diagnostics;
 mod files;
+mod guide;
 mod life_cycle;
 mod machine;
 mod packages;
