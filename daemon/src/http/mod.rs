@@ -6,6 +6,7 @@ mod body;
 mod endpoint;
 mod guard;
 mod negotiate;
+pub mod outputs;
 pub mod reply;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use axum::response::Response;
 use axum::routing::any;
 use body::BodyReader;
 use gloveport_contract::packet::Caller;
+use outputs::Outputs;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,6 +66,8 @@ pub struct AppState {
     pub sessions: Sessions,
     /// The tools as they are listed.
     pub listing: ListingCache,
+    /// Memory for large outputs.
+    pub outputs: Outputs,
     bodies: BodyReader,
 }
 
@@ -75,6 +79,7 @@ impl AppState {
             runner,
             sessions: Sessions::new(config.max_sessions),
             listing: ListingCache::default(),
+            outputs: Outputs::default(),
             bodies: BodyReader::new(config.body_limit),
             config,
         }

@@ -22,8 +22,8 @@ fn with_type(status: u16, kind: &'static str, body: Body) -> Response {
 }
 
 /// A JSON document that was encoded already.
-pub fn encoded(status: u16, body: Vec<u8>) -> Response {
-    with_type(status, "application/json", Body::from(body))
+pub fn encoded(status: u16, body: impl Into<Body>) -> Response {
+    with_type(status, "application/json", body.into())
 }
 
 /// A JSON document.
@@ -69,10 +69,18 @@ pub fn encode(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).unwrap_or_default()
 }
 
-/// One message as a server-sent event. JSON holds no line break, so one `data` line is enough.
+/// What stands before and after a message in a server-sent event. JSON holds no line break, so one `data` line
+/// is enough.
+const EVENT: (&[u8], &[u8]) = (b"event: message\ndata: ", b"\n\n");
+
+/// One message as a server-sent event.
 pub fn event(message: &[u8]) -> Bytes {
-    let parts: [&[u8]; 3] = [b"event: message\ndata: ", message, b"\n\n"];
-    parts.concat().into()
+    [EVENT.0, message, EVENT.1].concat().into()
+}
+
+/// One message as a server-sent event, in parts: a large one is not copied.
+pub fn event_of(message: Bytes) -> [Bytes; 3] {
+    [Bytes::from_static(EVENT.0), message, Bytes::from_static(EVENT.1)]
 }
 
 /// A comment that keeps proxies from closing a silent stream.

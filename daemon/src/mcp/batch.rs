@@ -96,6 +96,12 @@ pub async fn run(
     ToolResult::structured(json!({"results": results}))
 }
 
+/// The tools that a batch names; of one that has another form, those that can be told.
+pub fn tools(arguments: &Members) -> impl Iterator<Item = &str> {
+    let commands = arguments.get("commands").and_then(Value::as_array).into_iter().flatten();
+    commands.filter_map(|command| command.get("tool_name")?.as_str())
+}
+
 /// How a command went, as UFO's dispatcher judges it: a tool that answered is a success, whatever its program's
 /// exit code; a failure is what the protocol calls an error.
 fn outcome(result: ToolResult) -> (&'static str, Option<String>, Option<Value>) {

@@ -9,10 +9,12 @@ use super::fit::ENCODED_OUTPUT;
 use super::json::kind;
 use super::result::{self, ToolResult};
 use crate::http::auth::{Denied, Principal};
+use crate::http::outputs::Place;
 use crate::http::{AppState, Peer};
 use crate::run::report::{Call, Failure, Progress};
 use gloveport_contract::catalog::{Action, Directory, ResultShape};
 use gloveport_contract::command;
+use gloveport_contract::limits;
 use gloveport_contract::packet::{Note, RefusalCode};
 use gloveport_contract::plan::{self, Refusal};
 use gloveport_contract::token::{Tokens, Via};
@@ -91,11 +93,40 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Calls a tool.
+    /// Calls a tool, and yields the result with its place among the large outputs.
     ///
     /// # Errors
     /// An unknown tool. Everything else that can go wrong is a result.
     pub async fn call(
+        &self,
+        name: &str,
+        arguments: Members,
+        progress: &mpsc::Sender<Progress>,
+    ) -> Result<(ToolResult, Place), RpcError> {
+        let Some(place) = self.state.outputs.take(self.most_output(name, &arguments)).await else {
+            let busy = "Busy: as many large outputs are on their way as fit into memory. Try again when one of \
+                        them has been read.";
+            self.note(&self.principal, name, "busy", "no memory for another large output");
+            return Ok((ToolResult::failure(busy), Place::default()));
+        };
+        let result = self.call_in_place(name, arguments, progress).await?;
+        Ok((result, place))
+    }
+
+    /// The most output that a tool's actions may have; of a batch, what fits into its reply.
+    fn most_output(&self, name: &str, arguments: &Members) -> u64 {
+        let snapshot = self.state.policy.snapshot();
+        let of = |name: &str| {
+            let action = snapshot.catalog.as_ref().ok().and_then(|catalog| catalog.action(name));
+            action.map_or(0, Action::max_output)
+        };
+        if !self.is_batch(name) {
+            return of(name);
+        }
+        batch::tools(arguments).map(of).sum::<u64>().min(limits::OUTPUT_MAX)
+    }
+
+    async fn call_in_place(
         &self,
         name: &str,
         arguments: Members,

@@ -40,8 +40,8 @@ pub async fn answer(
     let reporter = call.progress_token.map(Reporter::new);
     let work = async move {
         match invocation.call(&call.name, call.arguments, &report).await {
-            Ok(result) => reply::encode(&Reply::new(&id, finish(result.into_members()))),
-            Err(error) => reply::encode(&error.message(Some(&id))),
+            Ok((result, place)) => place.hold(reply::encode(&Reply::new(&id, finish(result.into_members())))),
+            Err(error) => reply::encode(&error.message(Some(&id))).into(),
         }
     };
     let mut flight = Flight { work: Box::pin(work), progress, reporter, running };
@@ -56,7 +56,7 @@ pub async fn answer(
 
 /// A call on its way.
 struct Flight {
-    work: Pin<Box<dyn Future<Output = Vec<u8>> + Send>>,
+    work: Pin<Box<dyn Future<Output = Bytes> + Send>>,
     progress: mpsc::Receiver<Progress>,
     reporter: Option<Reporter>,
     running: Option<Running>,
@@ -64,7 +64,7 @@ struct Flight {
 
 enum Next {
     Event(Bytes),
-    Done(Vec<u8>),
+    Done(Bytes),
     Cancelled,
 }
 
@@ -98,7 +98,12 @@ impl Flight {
                     () = events.closed() => return,
                     next = self.next() => match next {
                         Next::Event(event) => { let _ = events.try_send(event); }
-                        Next::Done(reply) => { let _ = events.send(reply::event(&reply)).await; return; }
+                        Next::Done(reply) => {
+                            for part in reply::event_of(reply) {
+                                let _ = events.send(part).await;
+                            }
+                            return;
+                        }
                         Next::Cancelled => return,
                     },
                     _ = keep_alive.tick() => { let _ = events.try_send(KEEP_ALIVE); }
@@ -163,7 +168,7 @@ mod tests {
     use super::*;
 
     fn flight(
-        work: impl Future<Output = Vec<u8>> + Send + 'static,
+        work: impl Future<Output = Bytes> + Send + 'static,
         token: Option<Value>,
     ) -> (Flight, mpsc::Sender<Progress>) {
         let (report, progress) = mpsc::channel(QUEUE);
@@ -174,7 +179,7 @@ mod tests {
     #[tokio::test]
     async fn progress_is_reported_to_who_asked_for_it_and_before_the_reply() {
         let step = || Progress::Step { index: 0, name: "main".to_owned() };
-        let (mut asked, report) = flight(async { b"{}".to_vec() }, Some(json!(0)));
+        let (mut asked, report) = flight(async { Bytes::from_static(b"{}") }, Some(json!(0)));
         report.send(step()).await.unwrap();
         report.send(step()).await.unwrap();
         for number in 1..=2 {
@@ -187,7 +192,7 @@ mod tests {
             assert_eq!(message["params"]["progressToken"], 0);
         }
         assert!(matches!(asked.next().await, Next::Done(_)));
-        let (mut silent, report) = flight(async { b"{}".to_vec() }, None);
+        let (mut silent, report) = flight(async { Bytes::from_static(b"{}") }, None);
         report.send(step()).await.unwrap();
         assert!(matches!(silent.next().await, Next::Done(_)));
     }

@@ -285,4 +285,36 @@ mod alone {
         assert_eq!(stopped.structured()["success"], false, "{:#}", stopped.0);
         assert_eq!(stopped.structured()["exit_code"], 141, "{:#}", stopped.0);
     }
+
+    #[test]
+    fn replies_that_grow_by_being_written_as_json_are_bounded_one_by_one_and_together() {
+        // Case 45: a control character takes six bytes in JSON.
+        let scene = Scene::new();
+        let file = scene.file("ones", vec![1; 8_388_607]);
+        let keys = json!({
+            "sandbox": {"read": [file]}, "max_output": "16MiB", "output": {"escapes": "raw"}, "concurrency": 64,
+        });
+        let action = scene.exec("ones", &["/usr/bin/cat", &file]).with(keys);
+        let pair = scene.pair(&[action]);
+        let daemon = pair.process("gloveportd").pid;
+        let one = pair.call("ones", json!({}));
+        assert_eq!(one.step(0)["stdout_bytes"], 8_388_607);
+        assert_eq!(one.step(0)["stdout_truncated"], true);
+        let encoded = one.0.to_string().len();
+        let before = peak(daemon);
+        let results: Vec<ToolResult> = std::thread::scope(|scope| {
+            let calls: Vec<_> = (0..50).map(|_| scope.spawn(|| pair.call("ones", json!({})))).collect();
+            calls.into_iter().map(|call| call.join().expect("a call")).collect()
+        });
+        let grown = peak(daemon) - before;
+        println!("one reply has {encoded} bytes; fifty at once made the daemon's peak grow by {grown} KiB");
+        // The output stands in it twice: for programs and for readers.
+        assert!(encoded < 40 << 20, "one reply has {encoded} bytes");
+        assert!(grown < 384 * 1024, "the daemon's peak grew by {grown} KiB");
+        for result in &results {
+            let answered = result.step(0)["stdout_bytes"] == 8_388_607;
+            assert!(answered || result.text().starts_with("Busy"), "{}", result.text());
+        }
+        assert!(results.iter().filter(|result| !result.is_error()).count() >= 3);
+    }
 }
