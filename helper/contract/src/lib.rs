@@ -17,3 +17,4 @@ pub mod promises;
 pub mod token;
 pub mod units;
 pub mod url;
+pub mod volume;

@@ -1,18 +1,19 @@
 #![forbid(unsafe_code)]
 //! The audit chain, verified: each record holds the hash of the line before it.
 //!
-//! What a changed chain can show is said record by record. A record that was changed shows in the next
+//! A chain is a row of files, see [`super::volumes`]. What a changed one can show is said record by record. A record that was changed shows in the next
 //! one's `prev`; the last one, and a cut tail, show by the head file; a chain that root wrote anew as a whole
 //! shows by a receipt that a client kept.
 
 use gloveport_contract::catalog::hex;
 use gloveport_contract::packet::Receipt;
+use gloveport_contract::volume;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read};
 
 /// Longest line that is read, bytes: a record holds at most the arguments of one packet, escaped.
-const LINE: u64 = 4 * 1024 * 1024;
+pub(super) const LINE: u64 = 4 * 1024 * 1024;
 /// Missing records that are remembered one by one, so that one that comes later is told apart from one that
 /// never comes.
 const GAP: u64 = 100_000;
@@ -28,6 +29,11 @@ pub enum Fault {
     },
     /// The record's bytes are not those that the next record, the head or a receipt was made of.
     Changed {
+        /// The record.
+        seq: u64,
+    },
+    /// A full file that begins with another record than its name says.
+    Misnamed {
         /// The record.
         seq: u64,
     },
@@ -84,12 +90,22 @@ impl std::fmt::Display for Fault {
             Self::Changed { seq } => {
                 write!(f, "record {seq} was changed: its hash is not the one that is kept of it")
             }
+            Self::Misnamed { seq } => {
+                write!(
+                    f,
+                    "the file begins with record {seq} and not with the one of its name: it was renamed"
+                )
+            }
             Self::Removed { seq, last } => write!(f, "{} missing", range(seq, last)),
             Self::Reordered { seq } => write!(f, "record {seq} stands behind a later one"),
             Self::Repeated { seq } => write!(f, "record {seq} stands twice"),
-            Self::NotTheBeginning { seq } => {
-                write!(f, "record {seq} stands first and does not begin the chain")
-            }
+            Self::NotTheBeginning { seq: 1 } => f.write_str("record 1 does not begin a chain"),
+            Self::NotTheBeginning { seq } => write!(
+                f,
+                "record {seq} stands first and does not begin the chain: {} missing, from {} on",
+                range(&1, &(seq - 1)),
+                volume::name(1)
+            ),
             Self::Cut { seq, last } => {
                 write!(f, "the tail was cut: {} missing, by audit.head", range(seq, last))
             }
@@ -102,6 +118,49 @@ impl std::fmt::Display for Fault {
     }
 }
 
+/// A fault, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The full file that it is in, or that is missing; `None`: `audit.jsonl`, or the chain as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What is wrong.
+    #[serde(flatten)]
+    pub fault: Fault,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file}: {}", self.fault),
+            None => self.fault.fmt(f),
+        }
+    }
+}
+
+/// Where a line says that it stands.
+#[derive(Deserialize)]
+pub(super) struct Links {
+    /// Its number.
+    pub seq: u64,
+    prev: String,
+}
+
+impl Links {
+    /// Reads a line; `None`: it is no record.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+}
+
+/// One file of a chain, to be read.
+pub struct Part<R> {
+    /// Its name, where it is a full one.
+    pub full: Option<String>,
+    /// Its lines.
+    pub reader: R,
+}
+
 /// What a chain looks like.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -109,39 +168,38 @@ pub struct Report {
     pub records: u64,
     /// The last of them, as a receipt.
     pub last: Option<Receipt>,
-    /// What is wrong, in the order of the file.
-    pub faults: Vec<Fault>,
-    /// Whether the file ends in the middle of a line, as it does while one is being written.
+    /// What is wrong, in the order of the files.
+    pub faults: Vec<Finding>,
+    /// Whether the last file ends in the middle of a line, as it does while one is being written.
     pub unfinished: bool,
 }
 
-#[derive(Deserialize)]
-struct Links {
-    seq: u64,
-    prev: String,
-}
-
-/// Verifies a chain against its head and, where a client kept one, a receipt.
+/// Verifies a chain, given as its files in their order, against its head and, where a client kept one, a receipt.
 ///
 /// # Errors
-/// The file cannot be read.
-pub fn verify(
-    reader: &mut impl BufRead,
+/// A file cannot be read.
+pub fn verify<R: BufRead>(
+    parts: impl IntoIterator<Item = Part<R>>,
     head: Option<&Receipt>,
     receipt: Option<&Receipt>,
 ) -> io::Result<Report> {
     let mut walk = Walk { head, receipt, ..Walk::default() };
     let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if reader.take(LINE).read_until(b'\n', &mut line)? == 0 {
-            break;
+    for Part { full, mut reader } in parts {
+        walk.open(full);
+        for number in 1.. {
+            line.clear();
+            if reader.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let is_whole = line.pop_if(|byte| *byte == b'\n').is_some() || line.len() as u64 == LINE;
+            // Nobody writes to a full file any more: an end without its line feed is no record there.
+            if !is_whole && walk.file.is_none() {
+                walk.report.unfinished = true;
+                break;
+            }
+            walk.line(number, &line);
         }
-        if line.pop_if(|byte| *byte == b'\n').is_none() && (line.len() as u64) < LINE {
-            walk.report.unfinished = true;
-            break;
-        }
-        walk.line(number, &line);
     }
     Ok(walk.end())
 }
@@ -151,30 +209,46 @@ struct Walk<'a> {
     head: Option<&'a Receipt>,
     receipt: Option<&'a Receipt>,
     report: Report,
-    /// The line before, where it was a record.
-    before: Option<Receipt>,
+    /// The full file that is being read.
+    file: Option<String>,
+    /// No record of this file was read yet.
+    at_start: bool,
+    /// The line before, where it was a record, and its file.
+    before: Option<(Receipt, Option<String>)>,
     highest: u64,
     missing: BTreeSet<u64>,
+    /// Missing records with which a file would have begun.
+    missing_starts: BTreeSet<u64>,
     head_seen: bool,
     receipt_seen: bool,
 }
 
 impl Walk<'_> {
     fn fault(&mut self, fault: Fault) {
-        self.report.faults.push(fault);
+        let file = self.file.clone();
+        self.report.faults.push(Finding { file, fault });
+    }
+
+    fn open(&mut self, file: Option<String>) {
+        self.file = file;
+        self.at_start = true;
     }
 
     fn line(&mut self, number: u64, line: &[u8]) {
-        let Ok(Links { seq, prev }) = serde_json::from_slice(line) else {
+        let Some(Links { seq, prev }) = Links::read(line) else {
             self.before = None;
             return self.fault(Fault::Unreadable { line: number });
         };
         let record = Receipt { seq, hash: hmac_sha256::Hash::hash(line) };
         self.report.records += 1;
-        self.place(seq);
-        match self.before {
-            Some(before) if before.seq + 1 == seq && prev != hex(&before.hash) => {
-                self.fault(Fault::Changed { seq: before.seq });
+        let at_start = std::mem::take(&mut self.at_start);
+        if at_start && self.file.as_deref().and_then(volume::first).is_some_and(|named| named != seq) {
+            self.fault(Fault::Misnamed { seq });
+        }
+        self.place(seq, at_start);
+        match self.before.take() {
+            Some((before, file)) if before.seq + 1 == seq && prev != hex(&before.hash) => {
+                self.report.faults.push(Finding { file, fault: Fault::Changed { seq: before.seq } });
             }
             None if self.report.records == 1 && (seq != 1 || prev != hex(&[0; 32])) => {
                 self.fault(Fault::NotTheBeginning { seq });
@@ -182,12 +256,12 @@ impl Walk<'_> {
             _ => {}
         }
         self.compare(record);
-        self.before = Some(record);
+        self.before = Some((record, self.file.clone()));
         self.report.last = Some(record);
     }
 
     /// Whether the number is the next one.
-    fn place(&mut self, seq: u64) {
+    fn place(&mut self, seq: u64, at_start: bool) {
         if seq <= self.highest {
             let fault =
                 if self.missing.remove(&seq) { Fault::Reordered { seq } } else { Fault::Repeated { seq } };
@@ -196,9 +270,11 @@ impl Walk<'_> {
         // A chain that begins later says so by itself.
         let first = if self.report.records == 1 { seq } else { self.highest + 1 };
         if seq - first > GAP {
-            self.fault(Fault::Removed { seq: first, last: seq - 1 });
+            let file = at_start.then(|| volume::name(first));
+            self.report.faults.push(Finding { file, fault: Fault::Removed { seq: first, last: seq - 1 } });
         } else {
             self.missing.extend(first..seq);
+            self.missing_starts.extend((at_start && first < seq).then_some(first));
         }
         self.highest = seq;
     }
@@ -219,13 +295,15 @@ impl Walk<'_> {
     }
 
     fn end(mut self) -> Report {
+        self.file = None;
         let mut missing = std::mem::take(&mut self.missing).into_iter().peekable();
         while let Some(seq) = missing.next() {
             let mut last = seq;
             while let Some(next) = missing.next_if(|next| *next == last + 1) {
                 last = next;
             }
-            self.fault(Fault::Removed { seq, last });
+            let file = self.missing_starts.contains(&seq).then(|| volume::name(seq));
+            self.report.faults.push(Finding { file, fault: Fault::Removed { seq, last } });
         }
         match self.head {
             Some(head) if !self.head_seen && head.seq > self.highest => {

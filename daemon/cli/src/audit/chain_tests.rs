@@ -16,7 +16,24 @@ fn chain(count: u64) -> (Vec<String>, Vec<Receipt>) {
 
 fn faults(lines: &[String], head: Option<&Receipt>, receipt: Option<&Receipt>) -> Vec<Fault> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    verify(&mut text.as_bytes(), head, receipt).unwrap().faults
+    report(&text, head, receipt).faults.into_iter().map(|finding| finding.fault).collect()
+}
+
+/// Verifies a chain in one file.
+fn report(text: &str, head: Option<&Receipt>, receipt: Option<&Receipt>) -> Report {
+    verify([Part { full: None, reader: text.as_bytes() }], head, receipt).unwrap()
+}
+
+/// Verifies a chain of two full files and the one that is written, each as its name and its lines.
+fn findings(files: &[(Option<u64>, &[String])], head: &Receipt) -> Vec<(Option<String>, Fault)> {
+    let texts: Vec<String> =
+        files.iter().map(|(_, lines)| lines.iter().map(|line| format!("{line}\n")).collect()).collect();
+    let parts = files
+        .iter()
+        .zip(&texts)
+        .map(|((first, _), text)| Part { full: first.map(volume::name), reader: text.as_bytes() });
+    let report = verify(parts, Some(head), None).unwrap();
+    report.faults.into_iter().map(|Finding { file, fault }| (file, fault)).collect()
 }
 
 #[test]
@@ -91,12 +108,56 @@ fn a_chain_written_anew_shows_by_a_receipt() {
 fn a_line_that_is_being_written_is_no_fault_and_rubbish_is() {
     let (lines, receipts) = chain(2);
     let text = format!("{}\n{}\n{{\"seq\":3,\"pr", lines[0], lines[1]);
-    let report = verify(&mut text.as_bytes(), Some(&receipts[1]), None).unwrap();
-    assert!(report.unfinished);
-    assert_eq!((report.records, report.last, report.faults), (2, Some(receipts[1]), vec![]));
+    let unfinished = report(&text, Some(&receipts[1]), None);
+    assert!(unfinished.unfinished);
+    assert_eq!((unfinished.records, unfinished.last, unfinished.faults), (2, Some(receipts[1]), vec![]));
     let text = format!("{}\nrubbish\n{}\n", lines[0], lines[1]);
-    let report = verify(&mut text.as_bytes(), Some(&receipts[1]), None).unwrap();
-    assert_eq!(report.faults, [Fault::Unreadable { line: 2 }]);
+    let found = report(&text, Some(&receipts[1]), None).faults;
+    assert_eq!(found, [Finding { file: None, fault: Fault::Unreadable { line: 2 } }]);
+}
+
+#[test]
+fn a_chain_in_several_files_is_one_chain() {
+    let (lines, receipts) = chain(6);
+    let files = [(Some(1), &lines[..2]), (Some(3), &lines[2..4]), (None, &lines[4..])];
+    assert_eq!(findings(&files, &receipts[5]), []);
+    // Just after a file was full there is nothing in the next one.
+    assert_eq!(findings(&[(Some(1), &lines[..]), (None, &[])], &receipts[5]), []);
+}
+
+#[test]
+fn a_full_file_that_is_gone_is_named() {
+    let (lines, receipts) = chain(6);
+    let gone = |first, last| vec![(Some(volume::name(first)), Fault::Removed { seq: first, last })];
+    let files = [(Some(1), &lines[..2]), (None, &lines[4..])];
+    assert_eq!(findings(&files, &receipts[5]), gone(3, 4));
+    let files = [(Some(3), &lines[2..4]), (None, &lines[4..])];
+    let name = volume::name(3);
+    let found = findings(&files, &receipts[5]);
+    assert_eq!(found, [(Some(name), Fault::NotTheBeginning { seq: 3 })]);
+    assert!(found[0].1.to_string().contains("records 1 to 2 are missing, from audit-000000000001.jsonl on"));
+}
+
+#[test]
+fn a_record_that_was_changed_in_a_full_file_is_named_with_it() {
+    let (mut lines, receipts) = chain(6);
+    // The last of its file, which only the next file tells.
+    lines[1] = lines[1].replace("\"exit\":2", "\"exit\":0");
+    let files = [(Some(1), &lines[..2]), (Some(3), &lines[2..4]), (None, &lines[4..])];
+    assert_eq!(findings(&files, &receipts[5]), [(Some(volume::name(1)), Fault::Changed { seq: 2 })]);
+    let (mut lines, _) = chain(6);
+    lines[3].truncate(20);
+    let files = [(Some(1), &lines[..2]), (Some(3), &lines[2..4]), (None, &lines[4..])];
+    let found = findings(&files, &receipts[5]);
+    assert_eq!(found[0], (Some(volume::name(3)), Fault::Unreadable { line: 2 }));
+}
+
+#[test]
+fn a_full_file_under_another_name_is_named() {
+    let (lines, receipts) = chain(6);
+    let files = [(Some(3), &lines[..2]), (Some(1), &lines[2..4]), (None, &lines[4..])];
+    let misnamed = |name, seq| (Some(volume::name(name)), Fault::Misnamed { seq });
+    assert_eq!(findings(&files, &receipts[5]), [misnamed(3, 1), misnamed(1, 3)]);
 }
 
 #[test]

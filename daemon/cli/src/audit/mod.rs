@@ -3,18 +3,19 @@
 
 mod chain;
 mod tail;
+mod volumes;
 
 use crate::failure::{Failure, Outcome};
 use crate::out::count;
 use crate::{files, out};
-use chain::{Report, parse_receipt, verify};
+use chain::{Part, Report, parse_receipt, verify};
 use clap::Subcommand;
 use gloveport_contract::catalog::hex;
 use gloveport_contract::packet::Receipt;
 use gloveportd::paths::Paths;
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// What happened on this host.
@@ -69,16 +70,15 @@ pub fn run(command: &AuditCommand, paths: &Paths) -> Outcome {
 /// # Errors
 /// It, or its head, cannot be read.
 pub fn examine(paths: &Paths, receipt: Option<&Receipt>) -> Result<Report, Failure> {
-    // The head is read first: it is written after its record, so the record must be in the file by then.
+    // The head is read first: it is written after its record, so the record must be in a file by then.
     let head = head(&paths.audit_head)?;
     let unreadable = |error: std::io::Error| files::denied("read", &paths.audit, &error);
-    let mut reader: Box<dyn std::io::BufRead> = match File::open(&paths.audit) {
-        Ok(file) => Box::new(BufReader::new(file)),
-        // A head without its chain is a chain that was cut to nothing.
-        Err(error) if error.kind() == ErrorKind::NotFound && head.is_some() => Box::new(std::io::empty()),
-        Err(error) => return Err(unreadable(error)),
-    };
-    verify(&mut reader, head.as_ref(), receipt).map_err(unreadable)
+    let volumes = volumes::open(&paths.audit).map_err(unreadable)?;
+    // A head without its chain is a chain that was cut to nothing.
+    if volumes.is_empty() && head.is_none() {
+        return Err(unreadable(ErrorKind::NotFound.into()));
+    }
+    verify(volumes.into_iter().map(Part::from), head.as_ref(), receipt).map_err(unreadable)
 }
 
 fn head(path: &Path) -> Result<Option<Receipt>, Failure> {

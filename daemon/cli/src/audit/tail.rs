@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! `gloveport audit tail`: the newest records, for a reader or for a program.
 
+use super::volumes;
 use crate::failure::{Failure, Outcome};
 use crate::{files, out};
 use serde_json::Value;
@@ -23,21 +24,20 @@ const SHOWN: usize = 200;
 /// Prints the last `count` records and, where asked, those that follow.
 ///
 /// # Errors
-/// The file cannot be read.
+/// A file cannot be read.
 pub fn run(path: &Path, count: usize, follow: bool, json: bool) -> Outcome {
     let unreadable = |error: io::Error| files::denied("read", path, &error);
-    let file = File::open(path).map_err(unreadable)?;
-    let mut reader = BufReader::new(file);
-    let start = start_of_last(reader.get_mut(), count).map_err(unreadable)?;
-    reader.seek(SeekFrom::Start(start)).map_err(unreadable)?;
-    // The file may have grown meanwhile: the last ones count.
-    let mut newest = VecDeque::new();
+    let mut volumes = volumes::open(path).map_err(unreadable)?;
+    let last = volumes.pop().ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()))?;
+    let mut reader = BufReader::new(last.file);
     let mut unfinished = Vec::new();
-    while let Some(line) = next_line(&mut reader, &mut unfinished).map_err(unreadable)? {
-        if newest.len() == count {
-            newest.pop_front();
-        }
-        newest.push_back(line);
+    let mut newest = last_lines(&mut reader, count, &mut unfinished).map_err(unreadable)?;
+    while newest.len() < count
+        && let Some(before) = volumes.pop()
+    {
+        let mut reader = BufReader::new(before.file);
+        let older = last_lines(&mut reader, count - newest.len(), &mut Vec::new()).map_err(unreadable)?;
+        older.into_iter().rev().for_each(|line| newest.push_front(line));
     }
     newest.iter().for_each(|line| show(line, json));
     if !follow {
@@ -45,15 +45,46 @@ pub fn run(path: &Path, count: usize, follow: bool, json: bool) -> Outcome {
     }
     loop {
         std::thread::sleep(PAUSE);
+        // Looked at before the lines are read: what is replaced after that, is so in the next round.
+        let replaced = was_replaced(path, reader.get_ref());
         while let Some(line) = next_line(&mut reader, &mut unfinished).map_err(unreadable)? {
             show(&line, json);
         }
-        if was_replaced(path, reader.get_ref()) {
+        if !replaced {
+            continue;
+        }
+        let Some(later) = volumes::after(path, reader.get_ref()).map_err(unreadable)? else {
             return Err(Failure::new(format!("{} was replaced by another file", path.display())).remedy(
                 "whatever did that, did it to a chain that must only grow: `gloveport audit verify`",
             ));
+        };
+        for volume in later {
+            reader = BufReader::new(volume.file);
+            unfinished.clear();
+            while let Some(line) = next_line(&mut reader, &mut unfinished).map_err(unreadable)? {
+                show(&line, json);
+            }
         }
     }
+}
+
+/// The last lines of a file, at most `count`; the part of one that is being written waits in `unfinished`.
+fn last_lines(
+    reader: &mut BufReader<File>,
+    count: usize,
+    unfinished: &mut Vec<u8>,
+) -> io::Result<VecDeque<String>> {
+    let start = start_of_last(reader.get_mut(), count)?;
+    reader.seek(SeekFrom::Start(start))?;
+    // The file may have grown meanwhile: the last ones count.
+    let mut newest = VecDeque::new();
+    while let Some(line) = next_line(reader, unfinished)? {
+        if newest.len() == count {
+            newest.pop_front();
+        }
+        newest.push_back(line);
+    }
+    Ok(newest)
 }
 
 /// The offset at which the last `count` lines begin.
