@@ -34,6 +34,22 @@ impl Client {
         Self { connection: Kept::open(endpoint), message: call(tool, arguments) }
     }
 
+    /// Connects and begins a session, as a server that keeps them wants it.
+    ///
+    /// # Panics
+    /// Where it gives none.
+    pub fn in_session(endpoint: &Endpoint, tool: &str, arguments: Value) -> Self {
+        let mut client = Self::new(endpoint, tool, arguments);
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "gloveport-bench", "version": "1"}});
+        let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let answer = client.connection.ask(&initialize.to_string());
+        let session = answer.session.clone().unwrap_or_else(|| panic!("no session: {answer:?}"));
+        client.connection.add_header("Mcp-Session-Id", &session);
+        client.connection.ask(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        client
+    }
+
     /// Calls; the result's text.
     ///
     /// # Panics

@@ -1,5 +1,5 @@
-"""A server of the shape of Microsoft UFO's Linux MCP server, to compare with: FastMCP over HTTP, one tool that
-starts a subprocess for each call. It answers in plain JSON and without sessions, the quickest way it has.
+"""A server of the shape of Microsoft UFO's Linux MCP server, to compare with: FastMCP over HTTP with its sessions,
+one tool that starts a subprocess for each call.
 
     python ufo_server.py PORT
 """
@@ -32,7 +32,4 @@ async def execute_command(command: str, timeout: int = 30) -> dict:
     }
 
 
-server.run(
-    transport="http", host="127.0.0.1", port=int(sys.argv[1]), log_level="error",
-    stateless_http=True, json_response=True,
-)
+server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), log_level="error")

@@ -18,6 +18,8 @@ pub struct Answer {
     pub status: String,
     /// The content type.
     pub kind: String,
+    /// The session that it belongs to or begins.
+    pub session: Option<String>,
     /// The body: one document, or the chunks of a stream.
     pub body: String,
 }
@@ -39,6 +41,11 @@ impl Kept {
         Self { stream: BufReader::new(stream), head }
     }
 
+    /// Sends one more header with each request from now on.
+    pub fn add_header(&mut self, name: &str, value: &str) {
+        self.head += &format!("{name}: {value}\r\n");
+    }
+
     /// Sends a request; its answer, which is read to its end.
     ///
     /// # Panics
@@ -46,13 +53,16 @@ impl Kept {
     pub fn ask(&mut self, body: &str) -> Answer {
         let request = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.get_mut().write_all(request.as_bytes()).expect("sending a request");
-        let (mut status, mut kind, mut length) = (String::new(), String::new(), None);
+        let (mut status, mut kind, mut session, mut length) = (String::new(), String::new(), None, None);
         loop {
             let line = self.line();
             match line.split_once(": ") {
                 None if line.is_empty() => break,
                 None => status = line,
                 Some((name, value)) if name.eq_ignore_ascii_case("content-type") => kind = value.to_owned(),
+                Some((name, value)) if name.eq_ignore_ascii_case("mcp-session-id") => {
+                    session = Some(value.to_owned());
+                }
                 Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                     length = value.parse().ok();
                 }
@@ -71,7 +81,7 @@ impl Kept {
                 }
             },
         }
-        Answer { status, kind, body: String::from_utf8_lossy(&body).into_owned() }
+        Answer { status, kind, session, body: String::from_utf8_lossy(&body).into_owned() }
     }
 
     fn line(&mut self) -> String {
