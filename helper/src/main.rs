@@ -14,6 +14,7 @@ mod log;
 mod memfd;
 mod notify;
 mod parent;
+mod passing;
 mod paths;
 mod pending;
 mod privilege;

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The token of [`Helper::start`]: every action, up to `dangerous`.
 pub const TOKEN: &str = "gp_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
+/// Supervisors that wait for a connection while nothing runs.
+pub const AHEAD: usize = 2;
+
 /// A running helper. Stopped when it is dropped.
 #[derive(Debug)]
 pub struct Helper {

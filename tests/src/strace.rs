@@ -25,19 +25,21 @@ pub struct Strace {
 }
 
 impl Strace {
-    /// Attaches to a process, which must be waiting in a system call, and to whatever it forks from now on, with further words such as
-    /// `-einject=setgroups:error=EPERM`. What is recorded lies in a file for each process, whose names begin
-    /// with `files`.
+    /// Attaches to a process and those that it has forked, which must all be waiting in a system call, and to
+    /// whatever they fork from now on, with further words such as `-einject=setgroups:error=EPERM`. What is
+    /// recorded lies in a file for each process, whose names begin with `files`.
     ///
     /// # Panics
     /// Where strace does not come to attach.
     pub fn attach(pid: u32, files: &Path, words: &[String]) -> Self {
+        let mut family = processes::descendants(pid);
+        family.retain(|one| one.state != 'Z');
+        let pids: Vec<u32> = family.iter().map(|one| one.pid).chain([pid]).collect();
         let child = Command::new("strace")
             .args(["-q", "-f", "-ff", "-s", "200", "-o"])
             .arg(files)
             .args(words)
-            .arg("-p")
-            .arg(pid.to_string())
+            .args(pids.iter().flat_map(|pid| ["-p".to_owned(), pid.to_string()]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -46,10 +48,11 @@ impl Strace {
         let this = Self { child, files: files.to_owned() };
         // The call that the process waits in is begun again, and is the first one of its record. Before that
         // strace may hold the process without looking at its calls yet.
-        let record = format!("{}.{pid}", files.display());
-        processes::wait_until("strace has attached", Duration::from_secs(20), || {
-            fs::metadata(&record).is_ok_and(|file| file.len() > 0)
-        });
+        let has_begun = |pid: &u32| {
+            let record = format!("{}.{pid}", files.display());
+            fs::metadata(record).is_ok_and(|file| file.len() > 0)
+        };
+        processes::wait_until("strace has attached", Duration::from_secs(20), || pids.iter().all(has_begun));
         this
     }
 

@@ -3,6 +3,7 @@
 
 use gloveport_contract::packet::{Event, Outcome, Request};
 use gloveport_tests::cgroup::Delegated;
+use gloveport_tests::helper::AHEAD;
 use gloveport_tests::{Connection, Helper, Scene, processes};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -151,9 +152,9 @@ fn orphans(runs: u32) {
     processes::wait_until_gone(trees.uid(), GONE);
     processes::wait_until("no supervisor and no zombie is left", SOON, || {
         let family = processes::descendants(trees.helper.pid());
-        family.len() == 1 && family.iter().all(|one| one.state != 'Z')
+        family.len() <= 1 + AHEAD && family.iter().all(|one| one.state != 'Z')
     });
-    assert!(processes::descriptors(trees.helper.pid()) <= before);
+    assert!(processes::descriptors(trees.helper.pid()) <= before + AHEAD);
 }
 
 #[test]

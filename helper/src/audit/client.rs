@@ -3,16 +3,15 @@
 
 use super::record::Record;
 use super::reply;
+use crate::passing::{self, retry};
 use gloveport_contract::packet::Receipt;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{ReceiveTimeout, SendTimeout};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, Shutdown, SockFlag, SockType, recv, send, sendmsg, setsockopt,
-    shutdown, socketpair,
+    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, recv, send, setsockopt, shutdown, socketpair,
 };
 use nix::sys::time::TimeVal;
 use std::fmt;
-use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// How long a record may take, seconds. A disk that needs longer keeps every run waiting anyway.
@@ -70,15 +69,7 @@ impl Client {
         let patience = TimeVal::new(PATIENCE, 0);
         setsockopt(&ours, ReceiveTimeout, &patience).map_err(AuditError::System)?;
         setsockopt(&ours, SendTimeout, &patience).map_err(AuditError::System)?;
-        let descriptors = [theirs.as_raw_fd()];
-        sendmsg::<()>(
-            control.as_fd().as_raw_fd(),
-            &[IoSlice::new(b"c")],
-            &[ControlMessage::ScmRights(&descriptors)],
-            MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL,
-            None,
-        )
-        .map_err(failure)?;
+        passing::send(control, b'c', theirs.as_fd()).map_err(failure)?;
         Ok(Self { socket: ours })
     }
 
@@ -122,15 +113,5 @@ fn failure(errno: Errno) -> AuditError {
         Errno::EAGAIN => AuditError::Busy,
         Errno::EPIPE | Errno::ECONNRESET => AuditError::Gone,
         errno => AuditError::System(errno),
-    }
-}
-
-/// Repeats a call that a signal interrupted.
-pub(super) fn retry<T>(mut call: impl FnMut() -> nix::Result<T>) -> nix::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::EINTR) => {}
-            result => return result,
-        }
     }
 }

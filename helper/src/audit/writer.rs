@@ -7,22 +7,20 @@
 //! signal.
 
 use super::chain::Position;
-use super::client::retry;
 use super::filter::{self, ConfineError};
 use super::journal::Journal;
 use super::record::RECORD;
 use super::reply::{self, Reply};
 use crate::args::{AuditFull, AuditSync};
-use crate::{log, sys};
+use crate::log;
+use crate::passing::{self, retry};
 use gloveport_contract::packet::Receipt;
-use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, send};
+use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::time::TimeSpec;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use std::io::IoSliceMut;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -126,7 +124,7 @@ impl Writer {
     /// Takes what has come: a new client, or a record, which is appended.
     fn receive(&mut self, fd: RawFd) -> Option<Waiting> {
         if self.control.as_ref().is_some_and(|control| control.as_raw_fd() == fd) {
-            self.accept(fd);
+            self.accept();
             return None;
         }
         let Some((durable, json)) = read_record(fd, &mut self.buffer) else {
@@ -139,9 +137,10 @@ impl Writer {
         Some(Waiting { client: fd, reply, durable })
     }
 
-    fn accept(&mut self, control: RawFd) {
-        match receive_client(control) {
-            Ok(Some(client)) if self.clients.len() < self.settings.clients => self.clients.push(client),
+    fn accept(&mut self) {
+        let Some(control) = &self.control else { return };
+        match passing::receive(control, MsgFlags::MSG_DONTWAIT) {
+            Ok(Some((_, client))) if self.clients.len() < self.settings.clients => self.clients.push(client),
             Ok(Some(_)) => log::warning("audit: too many clients, one was turned away"),
             Err(Errno::EAGAIN) => {}
             Ok(None) | Err(_) => self.control = None,
@@ -204,28 +203,6 @@ impl Writer {
 
 fn receipt(place: Position) -> Receipt {
     Receipt { seq: place.seq, hash: place.hash }
-}
-
-/// Takes the client that has come. `None` at the end of the helper.
-fn receive_client(control: RawFd) -> Result<Option<OwnedFd>, Errno> {
-    let mut byte = [0];
-    let mut space = cmsg_space!(RawFd);
-    let mut slices = [IoSliceMut::new(&mut byte)];
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = retry(|| {
-        recvmsg::<()>(control, &mut slices, Some(&mut space), flags).map(|message| {
-            let descriptor = message.cmsgs().ok().and_then(|mut messages| match messages.next() {
-                Some(ControlMessageOwned::ScmRights(descriptors)) => descriptors.first().copied(),
-                _ => None,
-            });
-            (message.bytes, descriptor)
-        })
-    })?;
-    match message {
-        (0, _) => Ok(None),
-        (_, None) => Err(Errno::EAGAIN),
-        (_, Some(number)) => sys::descriptors::inherited(number).map(Some).map_err(|_| Errno::EAGAIN),
-    }
 }
 
 /// Reads one packet: whether it must be durable, and a JSON object that leaves the writer's keys alone.

@@ -2,36 +2,35 @@
 //! The long-lived process: accepts, forks, reaps, reloads. It reads no request and runs no program, and holds
 //! nothing that a request could touch.
 
+mod ahead;
 mod reload;
 mod socket;
+mod supervisors;
 mod writer;
 
 use crate::args::Options;
-use crate::audit::{Client, Decision, Kind, Record};
+use crate::audit::{Decision, Kind, Record};
 use crate::host::Host;
 use crate::in_force::InForce;
-use crate::shared::{Purpose, Shared, WAITING};
-use crate::supervisor::Supervisor;
+use crate::shared::{Purpose, Shared};
 use crate::sys::process::{self, Reaped};
-use crate::{log, notify, tree, wire};
+use crate::{log, notify, tree};
+use ahead::Ahead;
 use gloveport_contract::catalog::hex;
-use gloveport_contract::packet::Event;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::socket::{SockFlag, accept4};
-use nix::unistd::{ForkResult, Pid, pipe2};
+use nix::unistd::{Pid, pipe2};
 use reload::Trial;
-use socket::{Listener, Peer};
+use socket::Listener;
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 use writer::Writer;
 
-/// Supervisors beyond the slots, for `Status` and `Note`: a busy helper still answers.
-const BESIDE: u32 = 16;
 /// Connections accepted before the other events are looked at.
 const BURST: usize = 32;
 /// When something is short (descriptors, processes) or has failed, it is tried again after this.
@@ -57,7 +56,9 @@ pub struct Parent<'a> {
     /// Which catalogue that is, counted from the start.
     generation: u64,
     reason: Option<String>,
+    /// All of them, those that wait for a connection too.
     supervisors: BTreeSet<Pid>,
+    ahead: Vec<Ahead>,
     writer: Option<Writer>,
     trial: Option<Trial>,
     /// SIGHUP came while a trial was in progress.
@@ -81,7 +82,7 @@ impl<'a> Parent<'a> {
     /// What keeps it from starting, in a sentence.
     pub fn start(options: &'a Options, host: &'a Host, signals: SignalFd) -> Result<Self, String> {
         let errno = |errno: Errno| errno.desc().to_owned();
-        let writer = Writer::start(options, options.max_runs + WAITING + BESIDE)?;
+        let writer = Writer::start(options, supervisors::clients(options))?;
         let (in_force, reason) = match reload::load(options, host) {
             Ok(in_force) => (Some(in_force), None),
             Err(reason) => (None, Some(reason)),
@@ -101,6 +102,7 @@ impl<'a> Parent<'a> {
             generation: 0,
             reason,
             supervisors: BTreeSet::new(),
+            ahead: Vec::new(),
             writer: Some(writer),
             trial: None,
             reload_again: false,
@@ -114,6 +116,7 @@ impl<'a> Parent<'a> {
 
     /// Serves until SIGTERM or SIGINT, then ends all runs.
     pub fn serve(mut self) {
+        self.prepare_ahead();
         while self.turn() == Next::Serve {}
         self.stop();
     }
@@ -164,6 +167,9 @@ impl<'a> Parent<'a> {
         }
         self.reap();
         self.end_orphans();
+        if next == Next::Serve {
+            self.prepare_ahead();
+        }
         next
     }
 
@@ -185,54 +191,6 @@ impl<'a> Parent<'a> {
         }
     }
 
-    fn connected(&mut self, connection: OwnedFd) {
-        let status_only = match socket::peer(&connection, self.options.daemon_uid) {
-            Peer::Daemon => false,
-            Peer::Root => true,
-            Peer::Stranger => return,
-        };
-        let most = self.options.max_runs + WAITING + BESIDE;
-        let busy = u32::try_from(self.supervisors.len()).is_ok_and(|n| n >= most);
-        let audit = self.writer.as_ref().map(Writer::client);
-        match audit {
-            Some(Ok(audit)) if !busy => self.supervise(connection, status_only, audit),
-            Some(Err(error)) => log::error(error),
-            _ => {
-                // Busy, or no writer and so no runs. A peer that does not read it gets no answer.
-                let _ = wire::send(&connection, &Event::Busy, &[]);
-            }
-        }
-    }
-
-    fn supervise(&mut self, connection: OwnedFd, status_only: bool, audit: Client) {
-        match process::fork() {
-            Ok(ForkResult::Parent { child }) => {
-                self.supervisors.insert(child);
-            }
-            Ok(ForkResult::Child) => {
-                let life = self.life_of_supervisors.try_clone();
-                let Ok(life) = life else { process::exit(1) };
-                Supervisor {
-                    options: self.options,
-                    host: self.host,
-                    in_force: self.in_force.as_ref(),
-                    generation: self.generation,
-                    reason: self.reason.as_deref(),
-                    shared: &self.shared,
-                    status_only,
-                    connection,
-                    life,
-                    audit,
-                }
-                .serve()
-            }
-            Err(error) => {
-                log::error(format_args!("a supervisor could not be forked: {error}"));
-                let _ = wire::send(&connection, &Event::Busy, &[]);
-            }
-        }
-    }
-
     /// Reaps everything that has ended.
     fn reap(&mut self) {
         while let Some(reaped) = process::reap() {
@@ -247,6 +205,8 @@ impl<'a> Parent<'a> {
             log::error("the audit writer has ended; nothing runs until it is back");
             notify::status("the audit writer has ended; nothing runs until it is back");
             self.writer = None;
+            // Their ways to it lead nowhere.
+            self.ahead.clear();
             self.restart_writer();
         } else if self.trial.as_ref().is_some_and(|trial| trial.pid == reaped.pid) {
             self.trial_ended(reaped.exited == Some(0));
@@ -255,6 +215,7 @@ impl<'a> Parent<'a> {
     }
 
     fn supervisor_ended(&mut self, reaped: &Reaped) {
+        self.ahead.retain(|ahead| ahead.pid != reaped.pid);
         if let Err(error) = self.shared.free(reaped.pid, &[Purpose::Run, Purpose::Wait]) {
             log::error(format_args!("a slot could not be freed: {error}"));
         }
@@ -287,7 +248,7 @@ impl<'a> Parent<'a> {
 
     fn restart_writer(&mut self) {
         self.writer_retry = None;
-        match Writer::start(self.options, self.options.max_runs + WAITING + BESIDE) {
+        match Writer::start(self.options, supervisors::clients(self.options)) {
             Ok(writer) => {
                 self.writer = Some(writer);
                 log::warning("the audit writer is back");
@@ -323,6 +284,7 @@ impl<'a> Parent<'a> {
 
     /// A better catalogue comes into force; for a worse one the old one stays, and says why.
     fn reloaded(&mut self, result: Result<InForce, String>) {
+        self.ahead.clear();
         let failure = match result {
             Ok(in_force) => {
                 self.in_force = Some(in_force);
@@ -389,6 +351,7 @@ impl<'a> Parent<'a> {
     fn stop(mut self) {
         notify::stopping();
         self.life = None;
+        self.ahead.clear();
         if let Some(trial) = self.trial.take() {
             trial.kill();
         }
