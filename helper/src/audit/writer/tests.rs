@@ -136,7 +136,7 @@ const CONFINED: i32 = 42;
 #[ignore = "is the process that the test above starts"]
 fn a_confined_writer() {
     let Some(directory) = std::env::var_os("GLOVEPORT_TEST_STATE") else { return };
-    let control = sys::descriptors::inherited(0).unwrap();
+    let control = crate::sys::descriptors::inherited(0).unwrap();
     let paths = crate::paths::Paths::in_state(directory.as_ref());
     let journal = Journal::open(&paths, true).unwrap();
     // Root has more to give up.
