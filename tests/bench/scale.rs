@@ -5,13 +5,15 @@ use crate::standing::proportional;
 use crate::subject::{Client, PROGRAM};
 use crate::table::{Line, Table, memory, time, times};
 use gloveport_tests::kept::Kept;
-use gloveport_tests::{Pair, Scene};
+use gloveport_tests::{Pair, Scene, action, scene};
 use serde_json::{Value, json};
 use std::fs;
 
 const ROUNDS: usize = 300;
 const MANY: usize = 10_000;
 const FEW: usize = 10;
+/// Actions in one source: a file is at most 1 MiB.
+const FILE: usize = 1000;
 const IDLE: usize = 2_000;
 const SESSIONS: usize = 10_000;
 
@@ -21,7 +23,13 @@ pub fn catalog(table: &mut Table) {
         let scene = Scene::new();
         let actions: Vec<_> =
             (0..count).map(|number| scene.exec(&format!("a{number}"), &[PROGRAM])).collect();
-        scene.pair(&actions)
+        let sources = scene.root.join("many");
+        scene::make_directory(&sources);
+        for (number, part) in actions.chunks(FILE).enumerate() {
+            fs::write(sources.join(format!("{number}.yaml")), action::source(part))
+                .expect("writing a source");
+        }
+        scene.pair_of(&[&sources])
     });
     let [mut of_many, mut of_few] = [&large, &small].map(|pair| Client::new(pair, "a7", json!({})));
     let [many, few] = in_turn(ROUNDS, [&mut || drop(of_many.call()), &mut || drop(of_few.call())]);

@@ -167,6 +167,17 @@ impl Helper {
         self.child.id()
     }
 
+    /// The processes that decide about calls: itself, and the supervisors that wait for one. Not the audit
+    /// writer, which has no capability.
+    pub fn deciding(&self) -> Vec<u32> {
+        let has_some = |pid: &u32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.lines().any(|line| line.starts_with("CapEff:") && !line.ends_with("0000000000000000"))
+        };
+        let forked = processes::descendants(self.pid()).into_iter().filter(|one| one.state != 'Z');
+        forked.map(|one| one.pid).filter(has_some).chain([self.pid()]).collect()
+    }
+
     /// What it has logged.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

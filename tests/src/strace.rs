@@ -4,7 +4,8 @@ use crate::processes;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A system call as strace prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +26,34 @@ pub struct Strace {
 }
 
 impl Strace {
-    /// Attaches to a process and those that it has forked, which must all be waiting in a system call, and to
-    /// whatever they fork from now on, with further words such as `-einject=setgroups:error=EPERM`. What is
-    /// recorded lies in a file for each process, whose names begin with `files`.
+    /// Attaches to processes that wait in a system call, and to whatever they fork from now on, with further
+    /// words such as `-einject=setgroups:error=EPERM`. `pids` tells which ones there are at the moment; where
+    /// that has changed meanwhile, it is done again. What is recorded lies in a file for each process, whose
+    /// names begin with `files`.
     ///
     /// # Panics
     /// Where strace does not come to attach.
-    pub fn attach(pid: u32, files: &Path, words: &[String]) -> Self {
-        let mut family = processes::descendants(pid);
-        family.retain(|one| one.state != 'Z');
-        let pids: Vec<u32> = family.iter().map(|one| one.pid).chain([pid]).collect();
+    pub fn attach(pids: &dyn Fn() -> Vec<u32>, files: &Path, words: &[String]) -> Self {
+        for _ in 0..5 {
+            let this = Self::start(&pids(), files, words);
+            // The call that a process waits in is begun again, and is the first one of its record. Before
+            // that strace may hold the process without looking at its calls yet.
+            let has_begun = |pid: &u32| {
+                let record = format!("{}.{pid}", files.display());
+                fs::metadata(record).is_ok_and(|file| file.len() > 0)
+            };
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(5) {
+                if pids().iter().all(has_begun) {
+                    return this;
+                }
+                sleep(Duration::from_millis(5));
+            }
+        }
+        panic!("strace does not attach to {:?}", pids());
+    }
+
+    fn start(pids: &[u32], files: &Path, words: &[String]) -> Self {
         let child = Command::new("strace")
             .args(["-q", "-f", "-ff", "-s", "200", "-o"])
             .arg(files)
@@ -45,15 +64,7 @@ impl Strace {
             .stderr(Stdio::null())
             .spawn()
             .expect("strace (package strace)");
-        let this = Self { child, files: files.to_owned() };
-        // The call that the process waits in is begun again, and is the first one of its record. Before that
-        // strace may hold the process without looking at its calls yet.
-        let has_begun = |pid: &u32| {
-            let record = format!("{}.{pid}", files.display());
-            fs::metadata(record).is_ok_and(|file| file.len() > 0)
-        };
-        processes::wait_until("strace has attached", Duration::from_secs(20), || pids.iter().all(has_begun));
-        this
+        Self { child, files: files.to_owned() }
     }
 
     /// Lets go; the calls of each process, in order.

@@ -70,7 +70,7 @@ fn run(prepared: &Prepared, words: &[String]) -> Ended {
         true
     });
     drop(beginning);
-    let strace = Strace::attach(second, &record, words);
+    let strace = Strace::attach(&|| vec![second], &record, words);
     kill_process(Pid::from_raw(first.cast_signed()).expect("a pid"), Signal::TERM)
         .expect("ending the first step");
     let finished = connection.finish();

@@ -11,7 +11,7 @@ fn calls_of_a_child() -> Vec<Call> {
     let scene = Scene::new();
     let (action, arguments) = scene.every_stage(json!({"exec": [scene.probe(), "print", "hello", "{file}"]}));
     let helper = scene.helper(&[action]);
-    let strace = Strace::attach(helper.pid(), &helper.scene.root.join("record"), &[]);
+    let strace = Strace::attach(&|| helper.deciding(), &helper.scene.root.join("record"), &[]);
     let finished = helper.run(helper.call("every_stage", &arguments));
     assert_eq!(finished.outcome(), Some(&Outcome::Exited(0)), "{finished:?}");
     let processes = strace.finish();

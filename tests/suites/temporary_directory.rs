@@ -238,7 +238,7 @@ fn traced(words: &[&str]) -> (Finished, Vec<Vec<Call>>) {
     let actions = [action];
     let helper = scene.helper(&actions);
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let strace = Strace::attach(helper.pid(), &helper.scene.root.join("record"), &words);
+    let strace = Strace::attach(&|| helper.deciding(), &helper.scene.root.join("record"), &words);
     let finished = run(&helper, "temporary");
     (finished, strace.finish())
 }

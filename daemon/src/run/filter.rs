@@ -157,10 +157,11 @@ impl LineFilter {
             self.keep(bytes);
             return;
         }
-        for part in bytes.split_inclusive(|b| *b == b'\n') {
-            if self.is_done() {
-                return;
-            }
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.is_done() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+            let (part, later) = rest.split_at(end);
+            rest = later;
             let ends = part.ends_with(b"\n");
             if let Some(kept) = self.verdict {
                 if kept {

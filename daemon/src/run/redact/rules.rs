@@ -35,6 +35,9 @@ struct Rule {
 /// All rules.
 pub(super) struct Rules {
     rules: Vec<Rule>,
+    /// Whatever one of them begins with. Most lines hold nothing of the kind, and so are read once and not
+    /// once for each rule.
+    any: Regex,
     /// The line that begins a private key; its end is looked for by the stream.
     pub(super) key_begin: Regex,
     /// The line that ends it.
@@ -97,7 +100,9 @@ static RULES: LazyLock<Result<Rules, String>> = LazyLock::new(|| {
     let rule = |(expression, secret): (String, Secret)| {
         compile(&expression).map(|expression| Rule { expression, secret })
     };
+    let any: Vec<String> = table().into_iter().map(|(expression, _)| format!("(?:{expression})")).collect();
     Ok(Rules {
+        any: compile(&any.join("|"))?,
         rules: table().into_iter().map(rule).collect::<Result<_, _>>()?,
         key_begin: compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")?,
         key_end: compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")?,
@@ -113,10 +118,24 @@ impl Rules {
         RULES.as_ref().map_err(Clone::clone)
     }
 
-    /// Adds the place of every secret, in no order.
+    /// Adds the place of every secret, in no order. No rule reaches over the end of a line, so that only
+    /// lines in which one of them begins are looked at closely.
     pub(super) fn find(&self, text: &[u8], places: &mut Vec<Range<usize>>) {
+        let mut at = 0;
+        while let Some(found) = self.any.find_at(text, at) {
+            let before = text.get(at..found.start()).unwrap_or_default();
+            let start = memchr::memrchr(b'\n', before).map_or(at, |end| at + end + 1);
+            let rest = text.get(found.start()..).unwrap_or_default();
+            let end = memchr::memchr(b'\n', rest).map_or(text.len(), |length| found.start() + length + 1);
+            self.find_in(text.get(..end).unwrap_or_default(), start, places);
+            at = end;
+        }
+    }
+
+    /// The same from `start` on, by each rule for itself.
+    fn find_in(&self, text: &[u8], start: usize, places: &mut Vec<Range<usize>>) {
         for rule in &self.rules {
-            let mut at = 0;
+            let mut at = start;
             while let Some(found) = rule.expression.find_at(text, at) {
                 let (place, next) = match rule.secret {
                     Secret::Match => (Some(found.range()), found.end()),
@@ -130,6 +149,49 @@ impl Rules {
                 // Never again over what was looked at, so that the whole stays linear.
                 at = next.max(found.end());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_by_line_is_found_what_is_found_in_the_whole() {
+        let lines = [
+            "GET https://user:hunter2@host/path",
+            "password: hunter22 and more",
+            "nothing here",
+            "login root password",
+            "secret",
+            "=value of no key",
+            "authorization: Bearer abcdefghijklmnopqrstuvwxyz",
+            "key=\"0123456789abcdefABCDEF",
+            "\"token=abc",
+            "",
+            "AKIAABCDEFGHIJKLMNOP --token x",
+            "a://b",
+            "cookie:",
+            "sid=1",
+        ];
+        let rules = Rules::get().expect("rules");
+        let mut seed = 7_usize;
+        for _ in 0..2000 {
+            let mut text = String::new();
+            for _ in 0..seed % 9 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text += lines.get((seed >> 33) % lines.len()).copied().unwrap_or_default();
+                text.push(if seed >> 40 & 7 == 0 { '\r' } else { '\n' });
+            }
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            let (mut by_line, mut whole) = (Vec::new(), Vec::new());
+            rules.find(text.as_bytes(), &mut by_line);
+            rules.find_in(text.as_bytes(), 0, &mut whole);
+            let sorted = |places: &mut Vec<Range<usize>>| places.sort_unstable_by_key(|p| (p.start, p.end));
+            sorted(&mut by_line);
+            sorted(&mut whole);
+            assert_eq!(by_line, whole, "{text:?}");
         }
     }
 }
