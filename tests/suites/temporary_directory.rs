@@ -276,10 +276,10 @@ fn its_maker_has_an_account_before_it_makes_anything_and_ends_before_a_program_s
 #[test]
 fn each_call_of_its_making_that_fails_is_named_and_nothing_runs() {
     for (inject, named) in [
-        // The supervisor's first two writes, and the first packet after the request.
+        // The supervisor's first two writes, and the first packet after its connection and the request.
         ("write:error=EPERM:when=1", "uid_map"),
         ("write:error=EPERM:when=2", "gid_map"),
-        ("recvmsg:error=ENOBUFS:when=2", "recvmsg"),
+        ("recvmsg:error=ENOBUFS:when=3", "recvmsg"),
         ("fsopen:error=EPERM", "fsopen"),
         ("fsconfig:error=EINVAL:when=1", "fsconfig"),
         ("fsconfig:error=ENOMEM:when=6", "fsconfig"),
