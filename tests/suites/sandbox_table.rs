@@ -96,7 +96,11 @@ fn what_lies_outside_the_default_sandbox_is_not_read() {
 fn what_needs_more_works_with_the_least_addition_and_not_without() {
     let scene = Scene::new();
     let dpkg = json!({"sandbox": {"exec": ["/usr/bin/dpkg-query"], "read": ["/var/lib/dpkg"]}});
-    let rows: [(&str, &[&str], Json, bool); 5] = [
+    let apt = json!({"sandbox": {
+        "read": ["/var/lib/apt", "/var/lib/dpkg", "?/var/cache/apt"], "private_tmp": "64MiB",
+    }});
+    let rows: [(&str, &[&str], Json, bool); 6] = [
+        ("apt-cache", &["/usr/bin/apt-cache", "policy", "base-files"], apt, true),
         ("ip", &["/usr/sbin/ip", "addr"], json!({"sandbox": {"network": ["netlink"]}}), true),
         ("ip6", &["/usr/bin/ip", "route"], json!({"sandbox": {"network": ["netlink"]}}), true),
         ("dpkg", &["/usr/bin/dpkg", "-l", "base-files"], dpkg, true),
@@ -147,6 +151,26 @@ fn a_question_of_dig_leaves_the_host_with_dns_and_not_without() {
     run(&helper, "with");
     let length = server.recv(&mut question).expect("the question");
     assert!(question[..length].windows(4).any(|part| part == b"name"));
+}
+
+#[test]
+fn a_group_of_system_calls_is_open_where_it_is_named_and_nowhere_else() {
+    let scene = Scene::new();
+    let groups = ["handles", "numa", "timers"];
+    let action = |name: &str, named: &[&str]| {
+        scene.probing(name, &["grouped"]).with(json!({"sandbox": {"syscalls": named}}))
+    };
+    let mut actions = vec![action("none", &[])];
+    actions.extend(groups.map(|group| action(group, &[group])));
+    let helper = scene.helper(&actions);
+    for action in ["none", "handles", "numa", "timers"] {
+        let finished = run(&helper, action);
+        let answers: Vec<[String; 3]> = serde_json::from_str(&finished.stdout).expect("answers");
+        assert_eq!(answers.len(), 9);
+        for [group, call, said] in answers {
+            assert_eq!(said == "EPERM", group != action, "{action}: {call}: {said}");
+        }
+    }
 }
 
 /// A socket by its three numbers, and the classes that may have one.

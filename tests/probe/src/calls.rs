@@ -59,12 +59,30 @@ const CALLS: &[(&str, libc::c_long)] = &[
     ("vmsplice", libc::SYS_vmsplice),
 ];
 
+/// Calls that an action gets by naming their group.
+const GROUPED: &[(&str, &str, libc::c_long)] = &[
+    ("handles", "name_to_handle_at", libc::SYS_name_to_handle_at),
+    ("numa", "mbind", libc::SYS_mbind),
+    ("numa", "migrate_pages", libc::SYS_migrate_pages),
+    ("numa", "set_mempolicy", libc::SYS_set_mempolicy),
+    ("timers", "timer_create", libc::SYS_timer_create),
+    ("timers", "timer_delete", libc::SYS_timer_delete),
+    ("timers", "timer_getoverrun", libc::SYS_timer_getoverrun),
+    ("timers", "timer_gettime", libc::SYS_timer_gettime),
+    ("timers", "timer_settime", libc::SYS_timer_settime),
+];
+
 /// The attacks of this module.
 pub fn attack(subcommand: &str, args: &[&str]) -> Option<Outcome> {
     match subcommand {
         // calls: all of them, as JSON.
         "calls" => {
             println!("{:#}", calls());
+            raw::exit(0)
+        }
+        // grouped: the calls of every group, as JSON.
+        "grouped" => {
+            println!("{:#}", grouped());
             raw::exit(0)
         }
         // call NUMBER ARG…: any.
@@ -87,14 +105,20 @@ pub fn attack(subcommand: &str, args: &[&str]) -> Option<Outcome> {
 }
 
 fn calls() -> Value {
-    let results = CALLS.iter().map(|(name, call)| {
-        let said = match raw::call(*call, &[BAD; 6]) {
-            Ok(_) => json!("ok"),
-            Err(errno) => json!(raw::name(errno)),
-        };
-        ((*name).to_owned(), said)
-    });
-    Value::Object(results.collect())
+    Value::Object(CALLS.iter().map(|(name, call)| ((*name).to_owned(), answer(*call))).collect())
+}
+
+fn grouped() -> Value {
+    let answers = GROUPED.iter().map(|(group, name, call)| json!([group, name, answer(*call)]));
+    Value::Array(answers.collect())
+}
+
+/// What the kernel says to a call that cannot do anything.
+fn answer(call: libc::c_long) -> Value {
+    match raw::call(call, &[BAD; 6]) {
+        Ok(_) => json!("ok"),
+        Err(errno) => json!(raw::name(errno)),
+    }
 }
 
 fn ioctl(name: &str, bits: &str) -> Outcome {

@@ -169,6 +169,56 @@ fn check(
     if holds && answered { Ok(()) } else { Err(format!("{name}: {expected:?}: {result:#}")) }
 }
 
+/// Asks systemd for a change.
+const CHANGES: &str = "
+name: stop
+description: Stops a unit.
+risk: dangerous
+exec: [/usr/bin/systemctl, --no-ask-password, stop, cron-like.service]
+sandbox: {network: [unix], may_lack: [abstract_sockets]}
+---
+name: zone
+description: Sets the time zone.
+risk: dangerous
+exec: [/usr/bin/timedatectl, --no-ask-password, set-timezone, Asia/Tokyo]
+sandbox: {network: [unix], may_lack: [abstract_sockets]}
+---
+name: closed
+description: Asks without a socket.
+risk: read
+exec: [/usr/bin/systemctl, is-active, cron-like.service]
+";
+
+#[test]
+fn systemd_answers_over_its_bus_and_changes_nothing_for_a_run() {
+    let (machine, token) = Machine::in_service();
+    machine.sh("systemd-run --quiet --unit=cron-like sleep 600");
+    machine.write("/etc/gloveport/catalog.d/changes.yaml", CHANGES);
+    machine.sh("gloveport init --yes && systemctl reload gloveport-helper");
+    machine.wait_until_called(&token);
+    for (command, answer) in [
+        ("systemctl is-active cron-like.service", "active"),
+        ("systemctl status cron-like.service", "Active: active (running)"),
+        ("timedatectl status", "Time zone"),
+        ("hostnamectl", "Operating System"),
+        ("loginctl list-sessions", "essions"),
+    ] {
+        let (_, result) = machine.call(&token, "execute_command", &json!({"command": command}).to_string());
+        assert!(result["stdout"].as_str().is_some_and(|said| said.contains(answer)), "{command}: {result:#}");
+    }
+    let zone = machine.sh("readlink -f /etc/localtime");
+    for name in ["stop", "zone"] {
+        let (_, result) = machine.call(&token, name, "{}");
+        let said = result["steps"][0]["stderr"].as_str().unwrap_or_default().to_lowercase();
+        assert!(said.contains("denied") || said.contains("authentication required"), "{name}: {result:#}");
+    }
+    assert_eq!(machine.sh("systemctl is-active cron-like.service").trim(), "active");
+    assert_eq!(machine.sh("readlink -f /etc/localtime"), zone);
+    // Without the class there is no socket to ask by.
+    let (_, result) = machine.call(&token, "closed", "{}");
+    assert_ne!(result["exit_code"], 0, "{result:#}");
+}
+
 #[test]
 fn every_action_answers_on_a_machine_with_systemd() {
     let (machine, token) = Machine::in_service();
