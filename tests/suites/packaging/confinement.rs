@@ -1,6 +1,6 @@
 //! The units have not weakened the sandbox, and the sandbox not the units.
 
-use super::machine::Machine;
+use super::machine::{Machine, call};
 use gloveport_tests::processes::wait_until;
 use gloveport_tests::programs;
 use serde_json::{Value, json};
@@ -106,6 +106,19 @@ fn a_run_has_its_temporary_directory_under_the_unit_too() {
     assert!(stdout(&result).starts_with("/proc/self/fd/3/tmp."), "{result:#}");
     let granted = machine.sh("systemctl show --property CapabilityBoundingSet gloveport-helper");
     assert!(!granted.contains("cap_sys_admin"), "{granted}");
+    // An administrator who takes the namespaces away loses that, and nothing else.
+    machine.sh("mkdir -p /etc/systemd/system/gloveport-helper.service.d");
+    machine.write(
+        "/etc/systemd/system/gloveport-helper.service.d/namespaces.conf",
+        "[Service]\nRestrictNamespaces=yes\n",
+    );
+    machine.sh("systemctl daemon-reload && systemctl restart gloveport-helper");
+    machine.wait_until_called(&token);
+    let refused = machine.run(&call(&token, "temporary", "{}"));
+    let said =
+        String::from_utf8_lossy(&refused.stderr).into_owned() + &String::from_utf8_lossy(&refused.stdout);
+    assert_eq!(refused.status.code(), Some(125), "{said}");
+    assert!(said.contains("user namespaces"), "{said}");
 }
 
 #[test]
