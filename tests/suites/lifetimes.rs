@@ -2,6 +2,7 @@
 
 use gloveport_tests::mcp::finish;
 use gloveport_tests::{Pair, Scene, processes};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,33 @@ fn an_endless_reader_ends_at_its_timeout() {
 }
 
 #[test]
+fn a_stopped_helper_delays_a_call_by_no_more_than_the_call_s_own_time() {
+    let pair = pair(json!({"timeout": "3s"}));
+    let helper = Pid::from_raw(pair.process("gloveport-helper").pid.cast_signed()).expect("a pid");
+    kill_process(helper, Signal::STOP).expect("stopping the helper");
+    let begun = Instant::now();
+    let result = pair.probe(&["print", "hello"]);
+    let took = begun.elapsed();
+    kill_process(helper, Signal::CONT).expect("waking the helper");
+    assert!(result.text().contains("did not answer in the time of the call"), "{:#}", result.0);
+    assert!(took < Duration::from_secs(8), "took {took:?}");
+    assert_eq!(pair.probe(&["print", "hello"]).stdout().trim_end(), "hello");
+}
+
+#[test]
+fn the_limit_in_force_is_in_every_result() {
+    let scene = Scene::new();
+    let catalog = scene.linux_agent(&[]);
+    let pair = scene.pair_of(&[&catalog]);
+    for (asked, given) in [(5, 5000), (240, 120_000), (0, 1000)] {
+        let result = pair.call("execute_command", json!({"command": "uname", "timeout": asked}));
+        assert_eq!(result.0["_meta"]["gloveport/timeout_ms"], given, "{:#}", result.0);
+    }
+    let pair = self::pair(json!({"timeout": "7s"}));
+    assert_eq!(pair.probe(&["print", "x"]).structured()["timeout_ms"], 7000);
+}
+
+#[test]
 fn a_long_call_holds_up_no_other() {
     let pair = pair(json!({}));
     let long = pair.begin("probe", json!({"params": {"words": ["print-sleep", "3000", "done"]}}));
@@ -88,11 +116,11 @@ fn a_stopped_helper_is_a_call_that_fails_in_time_and_not_a_stuck_daemon() {
     let helper = scene.helper(&[hello]);
     let daemon = helper.daemon();
     assert_eq!(daemon.call("hello", json!({})).stdout(), "hello");
-    helper.signal(rustix::process::Signal::STOP);
+    helper.signal(Signal::STOP);
     let begun = Instant::now();
     let call = daemon.begin("hello", json!({}));
     assert!(daemon.tools().contains(&"hello".to_owned()), "what needs no helper is answered");
-    helper.signal(rustix::process::Signal::CONT);
+    helper.signal(Signal::CONT);
     assert_eq!(finish(call).stdout(), "hello");
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
 }

@@ -97,7 +97,13 @@ pub fn finished(action: &Action, mut report: Report, program: Option<&str>, budg
 fn with_meta(mut result: ToolResult, report: &Report) -> ToolResult {
     result.meta.insert("gloveport/enforcement".to_owned(), enforcement(report));
     result.meta.insert("gloveport/audit".to_owned(), audit(&report.receipt));
+    result.meta.insert("gloveport/timeout_ms".to_owned(), timeout_ms(report));
     result
+}
+
+/// The limit that was in force, which is not always the one that was asked for.
+fn timeout_ms(report: &Report) -> Value {
+    u64::try_from(report.deadline.as_millis()).unwrap_or(u64::MAX).into()
 }
 
 fn full(action: &Action, report: &Report) -> ToolResult {
@@ -109,6 +115,7 @@ fn full(action: &Action, report: &Report) -> ToolResult {
         "success": report.success,
         "exit_code": report.exit_code,
         "timed_out": report.timed_out,
+        "timeout_ms": timeout_ms(report),
         "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
         "steps": report.steps.iter().map(step).collect::<Value>(),
         "enforcement": enforcement(report),
@@ -263,7 +270,7 @@ mod tests {
         let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(
             keys(&structured),
-            "action audit duration_ms enforcement exit_code steps success timed_out"
+            "action audit duration_ms enforcement exit_code steps success timed_out timeout_ms"
         );
         assert_eq!(
             keys(&structured["steps"][0]),

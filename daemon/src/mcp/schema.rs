@@ -287,6 +287,7 @@ pub static OUTPUT: LazyLock<Value> = LazyLock::new(|| {
             "success": boolean(),
             "exit_code": {"type": "integer", "description": "That of the first failed step, or 0; 128+n for signal n."},
             "timed_out": boolean(),
+            "timeout_ms": {"type": "integer", "description": "How long it could have taken."},
             "duration_ms": integer(),
             "steps": {"type": "array", "items": {
                 "type": "object",

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout, timeout_at};
 
 /// How long a place in the helper's queue is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -24,9 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const DRAIN: Duration = Duration::from_secs(1);
 /// How often the number of bytes read is told.
 const TELL: Duration = Duration::from_secs(1);
-/// Beyond the deadline the helper has this long to end the run and record it. A helper that was stopped
-/// must not hold a call for ever.
-const GRACE: Duration = Duration::from_secs(15);
+/// Beyond the time that the call itself may take, waiting and connecting included, the helper has this long for
+/// its first answer. One that was stopped must not hold the call any longer.
+const ANSWER: Duration = Duration::from_secs(1);
+/// Beyond the same time the helper has this long to end a run that it has accepted: 2.4 s at most for the tree,
+/// and up to 5 s for the record.
+const END: Duration = Duration::from_secs(8);
 
 /// A call that is ready to be sent.
 pub struct Job {
@@ -38,6 +41,8 @@ pub struct Job {
     pub steps: Vec<String>,
     /// What goes to stdin.
     pub content: Option<Arc<[u8]>>,
+    /// How long the helper will let it run.
+    pub timeout: Duration,
     /// What becomes of the output; its limit is that of all steps together.
     pub treatment: Treatment,
 }
@@ -46,6 +51,8 @@ pub struct Job {
 struct Running {
     connection: Connection,
     started: Instant,
+    /// What the time counts from: the start, or the end of waiting for approval.
+    since: Instant,
     give_up: Instant,
     deadline: Duration,
     enforcement: Enforcement,
@@ -76,14 +83,18 @@ impl Job {
         progress: mpsc::Sender<Progress>,
     ) -> Result<Report, Failure> {
         let started = Instant::now();
+        let give_up = started + self.timeout + ANSWER;
         let Ok(Ok(permit)) = timeout(PATIENCE, slots.acquire_owned()).await else {
             return Err(Failure::Busy);
         };
-        let connection = Connection::open(socket, peer, &self.request).await.map_err(failure)?;
+        let connecting = Connection::open(socket, peer, &self.request);
+        let connection =
+            timeout_at(give_up, connecting).await.unwrap_or(Err(HelperError::Busy)).map_err(failure)?;
         let running = Running {
             connection,
             started,
-            give_up: started + GRACE,
+            since: started,
+            give_up,
             deadline: Duration::ZERO,
             enforcement: Enforcement::default(),
             steps: self.steps.iter().map(|name| StepEnd::new(name)).collect(),
@@ -105,8 +116,7 @@ impl Running {
             let event = tokio::select! {
                 event = self.connection.next() => event.map_err(failure)?,
                 _ = tokio::time::sleep_until(self.give_up) => {
-                    return Err(Failure::Helper("the helper did not end the run in time: it may be stopped or \
-                        overloaded. What it runs has been cancelled".into()));
+                    return Err(too_late());
                 }
                 _ = tell.tick() => {
                     let bytes = self.read.load(Ordering::Relaxed);
@@ -141,7 +151,10 @@ impl Running {
                     return Err(Failure::Refused { code, detail, receipt });
                 }
                 Event::Busy => return Err(Failure::Busy),
-                event => self.take(job, event, descriptors).await?,
+                event => {
+                    let taken = timeout_at(self.give_up, self.take(job, event, descriptors)).await;
+                    taken.unwrap_or_else(|_| Err(too_late()))?;
+                }
             }
         }
     }
@@ -149,12 +162,14 @@ impl Running {
     async fn take(&mut self, job: &Job, event: Event, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {
         match event {
             Event::AwaitingApproval { id, timeout_ms } => {
-                self.give_up = Instant::now() + Duration::from_millis(timeout_ms) + GRACE;
+                self.since = Instant::now() + Duration::from_millis(timeout_ms);
+                self.give_up = self.since + END;
                 self.tell(Progress::AwaitingApproval { id });
             }
             Event::Accepted { deadline_ms, enforcement, .. } => {
                 self.deadline = Duration::from_millis(deadline_ms);
-                self.give_up = Instant::now() + self.deadline + GRACE;
+                self.since = self.since.min(Instant::now());
+                self.give_up = self.since + self.deadline + END;
                 self.enforcement = enforcement;
                 self.tell(Progress::Accepted { deadline: self.deadline });
             }
@@ -238,6 +253,12 @@ fn ticks() -> Interval {
     let mut ticks = interval(TELL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
+}
+
+fn too_late() -> Failure {
+    let what = "the helper did not answer in the time of the call: it may be stopped or overloaded. What it runs \
+                has been cancelled";
+    Failure::Helper(what.into())
 }
 
 fn out_of_order(what: &str) -> Failure {

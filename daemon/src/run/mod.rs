@@ -161,6 +161,7 @@ impl Runner {
             action: call.action.clone(),
             steps: plan.steps.iter().map(|step| step.name.to_owned()).collect(),
             content: call.content.as_deref().map(Arc::from),
+            timeout: plan.timeout,
             treatment,
         };
         Ok((job, action.on_disconnect))
