@@ -30,7 +30,7 @@ use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 
 /// The first of the declared descriptors.
@@ -94,7 +94,9 @@ impl Child<'_> {
 
     fn prepare(&mut self) -> Result<Infallible, Failure> {
         at(Stage::Inherited, self.keep_only_own())?;
-        self.wait_for_turn();
+        if !at(Stage::Turn, is_turn(self.gate.as_fd()))? {
+            process::exit(0)
+        }
         at(Stage::Signals, process::reset_signals())?;
         at(Stage::Session, setsid().map_err(Into::into))?;
         at(Stage::Stdio, self.place_stdio())?;
@@ -149,18 +151,6 @@ impl Child<'_> {
         Ok(())
     }
 
-    /// One byte is the turn; the end of the pipe means that it never comes.
-    fn wait_for_turn(&self) {
-        let mut byte = [0];
-        loop {
-            match nix::unistd::read(&self.gate, &mut byte) {
-                Ok(1) => return,
-                Err(Errno::EINTR) => {}
-                _ => process::exit(0),
-            }
-        }
-    }
-
     fn place_stdio(&self) -> io::Result<()> {
         for (number, fd) in (0..).zip(&self.stdio) {
             descriptors::place(fd.as_fd(), number, false)?;
@@ -202,6 +192,16 @@ impl Child<'_> {
     }
 }
 
+/// Waits at the gate: one byte is the turn; the end of the pipe means that it never comes.
+fn is_turn(gate: BorrowedFd<'_>) -> io::Result<bool> {
+    loop {
+        match nix::unistd::read(gate, &mut [0]) {
+            Err(Errno::EINTR) => {}
+            result => return Ok(result? == 1),
+        }
+    }
+}
+
 /// Makes the program the kernel's first choice when memory runs out, and keeps its memory out of core dumps.
 fn mark_process() -> io::Result<()> {
     write_own("oom_score_adj", OOM_SCORE)?;
@@ -230,5 +230,20 @@ fn leave_keyring() -> io::Result<()> {
     match kernel::join_new_keyring() {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_cannot_be_read_is_neither_a_turn_nor_the_end() {
+        let (gate, opener) = nix::unistd::pipe().unwrap();
+        assert_eq!(is_turn(opener.as_fd()).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        nix::unistd::write(&opener, b"!").unwrap();
+        assert!(is_turn(gate.as_fd()).unwrap());
+        drop(opener);
+        assert!(!is_turn(gate.as_fd()).unwrap());
     }
 }

@@ -7,6 +7,8 @@
 pub enum Stage {
     /// Closing what belongs to others.
     Inherited,
+    /// Waiting for its turn.
+    Turn,
     /// Default dispositions.
     Signals,
     /// An own session.
@@ -60,8 +62,9 @@ pub enum Stage {
 }
 
 /// All stages with their names, in order.
-pub const STAGES: [(Stage, &str); 26] = [
+pub const STAGES: [(Stage, &str); 27] = [
     (Stage::Inherited, "inherited"),
+    (Stage::Turn, "turn"),
     (Stage::Signals, "signals"),
     (Stage::Session, "session"),
     (Stage::Stdio, "stdio"),

@@ -5,6 +5,7 @@ use super::{Supervisor, Woken};
 use crate::audit::{Kind, Record, StepRecord};
 use crate::cgroup::RunGroup;
 use crate::child::Failure;
+use crate::shared::Purpose;
 use crate::sys::process::{self, Reaped, Used};
 use crate::wire::{self, SendError};
 use crate::{log, tree};
@@ -99,6 +100,8 @@ pub struct Course<'a> {
     deadline: Instant,
     /// Why the rest is not run.
     ended_by: Option<Cause>,
+    /// Some of it could not be ended: the parent goes on with that.
+    is_left: bool,
     on_disconnect: OnDisconnect,
     /// What runs is a handler of ours.
     is_handler: bool,
@@ -133,6 +136,7 @@ impl<'a> Course<'a> {
             begun,
             deadline: now,
             ended_by: None,
+            is_left: false,
             on_disconnect: OnDisconnect::Cancel,
             is_handler: false,
             is_alone: false,
@@ -171,7 +175,15 @@ impl<'a> Course<'a> {
             duration_ms: Some(duration),
             ..record
         };
-        match self.supervisor.audit.append(&record) {
+        let recorded = self.supervisor.audit.append(&record);
+        // Who reads the end may call again at once, and this process takes a moment to be reaped. It is bounded
+        // as a supervisor until then; what still runs keeps its slot.
+        if !self.is_left
+            && let Err(error) = self.supervisor.shared.free(Pid::this(), &[Purpose::Run])
+        {
+            log::error(format_args!("a slot could not be freed: {error}"));
+        }
+        match recorded {
             Ok(receipt) => self.tell(&Event::Ended { receipt }),
             // Without a receipt there is no end that a daemon could report as recorded.
             Err(error) => log::error(error),
@@ -364,6 +376,7 @@ impl<'a> Course<'a> {
         let by_group = group.as_mut().is_some_and(|group| group.end(TREE, || reap(steps, orphans)));
         // A child that has not yet come into its group is found by the walk, and so is everything without one.
         if !tree::end(&waiting, TREE, || reap(steps, orphans)) && !by_group {
+            self.is_left = true;
             log::error("a run's processes did not end: the parent goes on with them");
         }
     }

@@ -148,7 +148,8 @@ pub fn read_credential(path: &Path, same_user: bool) -> Result<Vec<u8>, TrustedF
     if mode != 0o600 && mode != 0o400 {
         return fail(&path, Problem::CredentialMode(mode));
     }
-    if stat.st_nlink != 1 {
+    // None at all has one that was replaced by a rename since it was opened: the old one, whole.
+    if stat.st_nlink > 1 {
         return fail(&path, Problem::CredentialNames);
     }
     read_all(file, &path, CREDENTIAL)

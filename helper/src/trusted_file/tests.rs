@@ -204,3 +204,26 @@ fn without_same_user_only_root_counts() {
     let file = directory.file("f", 0o600);
     assert_eq!(read(&file, 100, false).is_ok(), Uid::effective().is_root());
 }
+
+#[test]
+fn a_credential_that_is_rotated_meanwhile_is_the_old_one_or_the_new_one_whole() {
+    let directory = Directory::new();
+    let credential = directory.file("credential", 0o600);
+    let contents = ["old ".repeat(10_000), "new".repeat(12_000)];
+    fs::write(&credential, &contents[0]).unwrap();
+    let rotations = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for rotation in 0..2000 {
+                let next = directory.file("next", 0o600);
+                fs::write(&next, &contents[rotation % 2]).unwrap();
+                fs::rename(&next, &credential).unwrap();
+                rotations.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while rotations.load(Ordering::Relaxed) < 2000 {
+            let read = read_credential(&credential, true).unwrap();
+            assert!(contents.iter().any(|content| content.as_bytes() == read), "{} bytes", read.len());
+        }
+    });
+}

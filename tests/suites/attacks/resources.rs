@@ -41,6 +41,22 @@ fn memory_ends_at_its_limit() {
 }
 
 #[test]
+fn who_has_read_the_end_of_a_run_may_begin_the_next_at_once() {
+    let scene = Scene::new();
+    let once = scene.probing("once", &["print", "hello"]).with(json!({"concurrency": 1}));
+    let helper = scene.helper(&[once]);
+    for _ in 0..50 {
+        let mut connection = helper.connect();
+        connection.send(&Request::Run(Box::new(helper.call("once", &[]))));
+        // Not to the end of the connection, which is that of the supervisor.
+        let mut received = Vec::new();
+        while !matches!(received.last(), Some((Event::Ended { .. }, _))) {
+            received.push(connection.receive().unwrap_or_else(|| panic!("no end: {received:?}")));
+        }
+    }
+}
+
+#[test]
 fn a_crash_leaves_no_core() {
     let scene = Scene::new();
     let own = scene.own_directory("own");
