@@ -25,6 +25,15 @@ exec: [/usr/local/bin/gloveport-probe, "{words}"]
 timeout: 5s
 limits: {processes: 20, memory: 64MiB}
 sandbox: {may_lack: [connect_ports]}
+---
+name: busy
+description: Runs the probe with half of one processor.
+risk: read
+params: {words: {type: list, items: {type: string, allow_dash: true}}}
+exec: [/usr/local/bin/gloveport-probe, "{words}"]
+timeout: 5s
+limits: {processes: 20, cpu_percent: 50}
+sandbox: {may_lack: [connect_ports]}
 YAML
 check "a catalogue of its own is signed" gloveport init --yes
 token=$(gloveport token add --name vm --max-risk dangerous)
@@ -42,8 +51,35 @@ check "a run has a cgroup" has probe '"print", "here"' '"cgroup":true'
 check "a run that needs too much memory is ended" has probe '"memory", "268435456"' '"killed_by":"memory"'
 check "a fork bomb meets its limit and is ended" has probe '"bomb"' '"timed_out":true'
 check "nothing of it is left" bash -c '! pgrep gloveport-probe'
+# What computes all the time on half of a processor: the kernel counts how often it made it wait.
+throttled() {
+    probe busy '"bomb"' &
+    local run=$! group found=1
+    for _ in $(seq 20); do
+        sleep 0.2
+        for group in /sys/fs/cgroup/system.slice/gloveport-helper.service/runs/*/; do
+            grep -q '^50000 100000$' "$group/cpu.max" && grep -q '^nr_throttled [1-9]' "$group/cpu.stat" && found=0
+        done
+    done
+    wait "$run"
+    return "$found"
+}
+check "a run gets no more of the processors than it may" throttled
 check "Landlock is in force" has probe '"open", "/usr/bin/env"' 'errno EACCES'
 check "a second program does not start" has probe '"exec2", "/usr/bin/true"' 'errno EPERM'
+# The machine's clock is its own here. A run that may take 5 s neither ends by a jump ahead nor lives by one back.
+jumping() {
+    local begun took
+    begun=$(cut -d. -f1 /proc/uptime)
+    probe probe '"sleep", "20000"' >/tmp/jumped &
+    sleep 2 && date --set "+1 hour" && sleep 1 && date --set "-2 hours"
+    wait $!
+    took=$(($(cut -d. -f1 /proc/uptime) - begun))
+    date --set "+1 hour"
+    cat /tmp/jumped
+    grep -q '"timed_out":true' /tmp/jumped && [ "$took" -ge 5 ] && [ "$took" -le 20 ]
+}
+check "a clock that jumps changes no deadline" jumping
 check "the record is whole" gloveport audit verify
 doctor() { gloveport doctor; [ $? -lt 2 ]; }
 check "doctor finds nothing that does not work" doctor

@@ -1,10 +1,14 @@
 #![forbid(unsafe_code)]
-//! A cgroup v2 subtree of our own, where the service manager has delegated one (`Delegate=yes`): a group per
-//! run, ended by one write, with limits for the run as a whole.
+//! A cgroup v2 subtree of our own, where the service manager has delegated one (`Delegate=yes`): `helper` for
+//! ourselves, and `runs` with a group per run, ended by one write, with limits for the run as a whole.
+//!
+//! Whoever holds `runs/cgroup.kill` ends all runs at once. The audit writer does, and uses it when the parent
+//! and all supervisors have gone; and a helper that starts, for what one before it has left.
 //!
 //! Without a delegation nothing is touched: another manager owns the hierarchy.
 
 use crate::sys::kernel;
+use gloveport_contract::catalog::Limits;
 use nix::unistd::Pid;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -15,12 +19,49 @@ use std::time::{Duration, Instant};
 /// Delegated and prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cgroups {
-    /// The subtree that is ours.
-    root: PathBuf,
-    /// Whether memory can be limited.
-    memory: bool,
-    /// Whether processes can be counted.
-    pids: bool,
+    /// Where the groups of the runs are.
+    runs: PathBuf,
+    /// The controllers that are ours to use.
+    controllers: Vec<Controller>,
+}
+
+/// What a group can limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Controller {
+    Memory,
+    Pids,
+    Cpu,
+}
+
+impl Controller {
+    const ALL: [Self; 3] = [Self::Memory, Self::Pids, Self::Cpu];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Pids => "pids",
+            Self::Cpu => "cpu",
+        }
+    }
+
+    /// The file that takes the limit.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Memory => "memory.max",
+            Self::Pids => "pids.max",
+            Self::Cpu => "cpu.max",
+        }
+    }
+
+    /// The limit as that file wants it.
+    fn limit(self, limits: &Limits) -> String {
+        match self {
+            Self::Memory => limits.memory().to_string(),
+            Self::Pids => limits.processes().to_string(),
+            // Microseconds in each tenth of a second, the kernel's own period.
+            Self::Cpu => format!("{} 100000", limits.cpu_percent().saturating_mul(1000)),
+        }
+    }
 }
 
 impl Cgroups {
@@ -31,40 +72,75 @@ impl Cgroups {
         let own = own_group(&groups)?;
         let root = mount_point(&fs::read_to_string("/proc/self/mountinfo").ok()?)?.join(own);
         is_delegated(&root).then_some(())?;
-        let leaf = root.join("helper");
+        let (leaf, runs) = (root.join("helper"), root.join("runs"));
         make(&leaf).ok()?;
         fs::write(leaf.join("cgroup.procs"), "0").ok()?;
+        make(&runs).ok()?;
         let available = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-        let enable = |name: &str| {
-            available.split_whitespace().any(|controller| controller == name)
-                && fs::write(root.join("cgroup.subtree_control"), format!("+{name}")).is_ok()
+        let enable = |controller: &Controller| {
+            let name = controller.name();
+            available.split_whitespace().any(|available| available == name)
+                && [&root, &runs]
+                    .iter()
+                    .all(|group| fs::write(group.join("cgroup.subtree_control"), format!("+{name}")).is_ok())
         };
-        Some(Self { memory: enable("memory"), pids: enable("pids"), root })
+        let controllers = Controller::ALL.into_iter().filter(enable).collect();
+        Some(Self { runs, controllers })
     }
 
     /// Whether a run's memory is limited as a whole; otherwise RLIMIT_AS limits each process.
     pub fn limits_memory(&self) -> bool {
-        self.memory
+        self.controllers.contains(&Controller::Memory)
+    }
+
+    /// What is limited for each run as a whole, by the names of the files.
+    pub fn limits(&self) -> Vec<&'static str> {
+        self.controllers.iter().map(|controller| controller.file()).collect()
+    }
+
+    /// What ends all runs, whoever holds it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn kill_switch(&self) -> io::Result<File> {
+        OpenOptions::new().write(true).open(self.runs.join("cgroup.kill"))
+    }
+
+    /// Ends what a helper before this one has left, and removes its groups: that one and a supervisor of its
+    /// were killed together. Nobody else may be using the subtree. Yields how many groups there were.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn clear(&self) -> io::Result<usize> {
+        self.kill_switch()?.write_all(b"1")?;
+        let mut groups = 0;
+        for entry in fs::read_dir(&self.runs)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                remove(&entry.path());
+                groups += 1;
+            }
+        }
+        Ok(groups)
     }
 
     fn path(&self, supervisor: Pid) -> PathBuf {
-        self.root.join(format!("run-{supervisor}"))
+        self.runs.join(supervisor.to_string())
     }
 
     /// Makes the group of a run.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn make(&self, supervisor: Pid, memory: u64, processes: u64) -> io::Result<RunGroup> {
+    pub fn make(&self, supervisor: Pid, limits: &Limits) -> io::Result<RunGroup> {
         let path = self.path(supervisor);
         make(&path)?;
-        if self.memory {
-            fs::write(path.join("memory.max"), memory.to_string())?;
+        for controller in &self.controllers {
+            fs::write(path.join(controller.file()), controller.limit(limits))?;
+        }
+        if self.limits_memory() {
             // Without swap the limit is what it says; not every kernel has the file.
             let _ = fs::write(path.join("memory.swap.max"), "0");
-        }
-        if self.pids {
-            fs::write(path.join("pids.max"), processes.to_string())?;
         }
         let writable = |name: &str| OpenOptions::new().write(true).open(path.join(name));
         Ok(RunGroup {
@@ -78,18 +154,21 @@ impl Cgroups {
     /// Ends whatever is left of a run and removes its group. Called by the parent when a supervisor has gone.
     pub fn remove(&self, supervisor: Pid) {
         let path = self.path(supervisor);
-        if fs::write(path.join("cgroup.kill"), "1").is_err() {
-            return;
+        if fs::write(path.join("cgroup.kill"), "1").is_ok() {
+            remove(&path);
         }
-        // The group stays busy until the last member is reaped.
-        for _ in 0..20 {
-            match fs::remove_dir(&path) {
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => sleep(Duration::from_millis(5)),
-                _ => return,
-            }
-        }
-        crate::log::warning(format_args!("{} is still busy", path.display()));
     }
+}
+
+/// Removes a group whose members were killed; it stays busy until the last one has gone.
+fn remove(group: &Path) {
+    for _ in 0..20 {
+        match fs::remove_dir(group) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => sleep(Duration::from_millis(5)),
+            _ => return,
+        }
+    }
+    crate::log::warning(format_args!("{} is still busy", group.display()));
 }
 
 /// The open control files of a run's group: no path is looked up after privilege is given up.
@@ -178,6 +257,16 @@ fn counter(file: &mut File, key: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_limit_is_written_as_its_file_wants_it() {
+        let limits: Limits =
+            serde_json::from_str(r#"{"memory": "64MiB", "processes": 20, "cpu_percent": 150}"#).unwrap();
+        let written = Controller::ALL.map(|controller| (controller.file(), controller.limit(&limits)));
+        let expected = [("memory.max", "67108864"), ("pids.max", "20"), ("cpu.max", "150000 100000")];
+        assert_eq!(written, expected.map(|(file, limit)| (file, limit.to_owned())));
+        assert_eq!(Controller::Cpu.limit(&Limits::default()), "100000 100000");
+    }
 
     #[test]
     fn the_v2_group_and_its_mount_are_found_beside_v1_hierarchies() {

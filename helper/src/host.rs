@@ -108,7 +108,9 @@ impl Host {
                      per process; `Delegate=yes` in the unit"
                     .to_owned()
             }
-            Some(cgroups) if cgroups.limits_memory() => "one per run, with memory.max".to_owned(),
+            Some(cgroups) if cgroups.limits_memory() => {
+                format!("one per run, with {}", cgroups.limits().join(", "))
+            }
             Some(_) => "one per run; the memory controller is not delegated".to_owned(),
         };
         let tree = self.hidden_children.unwrap_or("descendants are listed from /proc");

@@ -49,15 +49,16 @@ impl Delegated {
 
     /// The groups of runs in it.
     pub fn runs(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.path).expect("the delegated group").flatten();
-        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-"));
-        named.map(|entry| entry.path()).collect()
+        // None before the first helper has started in it.
+        let entries = fs::read_dir(self.path.join("runs")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
     }
 
     /// Kills whatever is in it.
     fn clear(&self) {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
-        let groups = self.runs().into_iter().chain([self.path.join("helper"), self.path.clone()]);
+        let own = ["runs", "helper", ""].map(|name| self.path.join(name));
+        let groups = self.runs().into_iter().chain(own);
         for group in groups.filter(|group| group.exists()) {
             processes::wait_until("the group is empty", Duration::from_secs(5), || {
                 fs::remove_dir(&group).is_ok()

@@ -52,6 +52,11 @@ pub const PROCESSES_MAX: u64 = 4096;
 pub const MEMORY_DEFAULT: u64 = 1 << 30;
 /// Address space of a process where none is (RLIMIT_AS).
 pub const ADDRESS_SPACE_DEFAULT: u64 = 4 << 30;
+/// Processor time of a run where a cgroup is delegated (`cpu.max`), in hundredths of one processor: whatever
+/// its tree does, the other processors are left.
+pub const CPU_PERCENT_DEFAULT: u64 = 100;
+/// Highest `limits.cpu_percent`: more processors than any machine has.
+pub const CPU_PERCENT_MAX: u64 = 100_000;
 /// Largest file a run may write (RLIMIT_FSIZE).
 pub const FILE_SIZE_DEFAULT: u64 = 64 * 1024 * 1024;
 /// Highest `limits.file_size`.

@@ -142,8 +142,7 @@ impl<'a> Launch<'a> {
     }
 
     fn make_group(&self, supervisor: &Supervisor<'_>) -> Option<RunGroup> {
-        let limits = &self.action.limits;
-        let made = supervisor.host.cgroups.as_ref()?.make(Pid::this(), limits.memory(), limits.processes());
+        let made = supervisor.host.cgroups.as_ref()?.make(Pid::this(), &self.action.limits);
         made.inspect_err(|error| log::warning(format_args!("no cgroup for this run: {error}"))).ok()
     }
 

@@ -81,7 +81,7 @@ fn a_run_of_the_installed_service_is_confined_as_promised() {
     }
     assert_eq!((own["NoNewPrivs"], own["Seccomp"]), ("1", "2"));
     let group = read("/proc/self/cgroup");
-    assert!(group.contains("/gloveport-helper.service/run-"), "{group}");
+    assert!(group.contains("/gloveport-helper.service/runs/"), "{group}");
 
     // Landlock: a file that the account itself may read, and the sandbox does not name.
     assert_eq!(stdout(&probe(&machine, &token, &["open", "/usr/bin/env"])).trim(), "errno EACCES");
@@ -128,7 +128,7 @@ fn a_tree_is_ended_as_a_group_and_its_group_is_gone() {
         let result = probe(&machine, &token, &words);
         assert_eq!(result["timed_out"], true, "{words:?}: {result:#}\n{}", machine.journal());
         assert!(!machine.holds("pgrep gloveport-probe"), "{words:?} left something running");
-        let groups = "ls -d /sys/fs/cgroup/system.slice/gloveport-helper.service/run-*";
+        let groups = "ls -d /sys/fs/cgroup/system.slice/gloveport-helper.service/runs/*/";
         wait_until("the group is gone", SOON, || !machine.holds(groups));
     }
 }

@@ -175,5 +175,13 @@ pub(super) static LIMITS: Block = Block {
         key("file_size", Shape::Size, Default("64MiB"), Widens, "The largest file written, up to 64GiB."),
         key("open_files", Shape::Integer(16, 1000), Default("256"), Widens, "Descriptors of a process."),
         key("cpu", Shape::Time, Nothing, Widens, "Processor time of one process, in whole seconds."),
+        key(
+            "cpu_percent",
+            Shape::Integer(1, 100_000),
+            Default("100"),
+            Widens,
+            "Processors that the whole run may use at once, in hundredths of one, where a cgroup with this \
+             controller is delegated: 100 is one, 50 half of one.",
+        ),
     ],
 };

@@ -198,6 +198,9 @@ pub struct Limits {
     /// Processor time of one process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Millis>,
+    /// Processors; see [`Limits::cpu_percent`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u64>,
 }
 
 impl Limits {
@@ -224,5 +227,9 @@ impl Limits {
     /// RLIMIT_CPU in whole seconds, rounded up.
     pub fn cpu_seconds(&self) -> Option<u64> {
         self.cpu.map(|time| time.0.div_ceil(1000).max(1))
+    }
+    /// `cpu.max` where a cgroup is delegated, in hundredths of one processor.
+    pub fn cpu_percent(&self) -> u64 {
+        self.cpu_percent.unwrap_or(limits::CPU_PERCENT_DEFAULT)
     }
 }

@@ -70,6 +70,7 @@ impl Action {
         // The upper end is a quarter of the task size: more would let a program fill its address space
         // down to the page that one-shot exec guards.
         check_range("limits.memory", l.address_space(), 1 << 20, 32 << 40)?;
+        check_range("limits.cpu_percent", l.cpu_percent(), 1, limits::CPU_PERCENT_MAX)?;
         check_range("concurrency", self.concurrency().into(), 1, 1024)?;
         check_sandbox("sandbox", &self.sandbox)
     }

@@ -139,6 +139,8 @@ fn the_surroundings_are_within_their_bounds() {
         (r#""limits": {"open_files": 15}"#, "limits.open_files"),
         (r#""limits": {"processes": 0}"#, "limits.processes"),
         (r#""limits": {"memory": "1KB"}"#, "limits.memory"),
+        (r#""limits": {"cpu_percent": 0}"#, "limits.cpu_percent"),
+        (r#""limits": {"cpu_percent": 250}"#, ""),
         (r#""concurrency": 0"#, "concurrency"),
         (r#""max_output": "17MiB""#, "max_output"),
         (r#""approval_timeout": "25h""#, "approval_timeout"),
