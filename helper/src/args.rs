@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The command line, read by hand: nine options need no library.
+//! The command line, read by hand: ten options need no library.
 
 use crate::check;
 use crate::paths::Paths;
@@ -14,6 +14,10 @@ const RUNS: u32 = 32;
 const RUNS_MAX: u32 = 256;
 /// The daemon's account where `--daemon-user` is not given.
 const DAEMON: &str = "gloveport";
+/// Size of a full file of the audit chain where `--audit-rotate` is not given, MiB: some 50,000 runs.
+const ROTATE: u32 = 64;
+/// Largest such size, MiB.
+const ROTATE_MAX: u32 = 65_536;
 /// The environment variable that stands for `--state`.
 const STATE: &str = "GLOVEPORT_STATE";
 
@@ -31,6 +35,8 @@ Usage: gloveport-helper [OPTIONS]
                          risk (for write and dangerous) or always [risk]
   --audit-full MODE      when the audit log cannot be written: refuse runs, or
                          continue and record the gap afterwards [refuse]
+  --audit-rotate MIB     at which size audit.jsonl is renamed and a new one begun,
+                         1 to 65536 [64]; the old ones stay
   --same-user            run programs as the helper's own user: no trust boundary
   --check                verify the signature, check the catalogue, and end
   --help, --version      print this, or the version
@@ -71,6 +77,8 @@ pub struct Options {
     pub audit_full: AuditFull,
     /// Which records are on disk before anything follows from them.
     pub audit_sync: AuditSync,
+    /// Bytes of a file of the chain that is full.
+    pub audit_rotate: u64,
     /// Run programs as our own user: no trust boundary.
     pub same_user: bool,
     /// Check these files and end.
@@ -97,6 +105,7 @@ struct Words {
     max_runs: Option<u32>,
     audit_full: AuditFull,
     audit_sync: AuditSync,
+    audit_rotate: Option<u32>,
     same_user: bool,
     check: bool,
     files: Vec<PathBuf>,
@@ -122,9 +131,12 @@ impl Words {
             match name {
                 "--state" => words.state = Some(PathBuf::from(value()?)),
                 "--daemon-user" => words.daemon_user = Some(in_utf8(name, value()?)?),
-                "--max-runs" => words.max_runs = Some(runs(&in_utf8(name, value()?)?)?),
+                "--max-runs" => words.max_runs = Some(number(name, &in_utf8(name, value()?)?, RUNS_MAX)?),
                 "--audit-full" => words.audit_full = audit_full(&in_utf8(name, value()?)?)?,
                 "--audit-sync" => words.audit_sync = audit_sync(&in_utf8(name, value()?)?)?,
+                "--audit-rotate" => {
+                    words.audit_rotate = Some(number(name, &in_utf8(name, value()?)?, ROTATE_MAX)?);
+                }
                 _ if attached.is_some() => return Err(unknown(name)),
                 "--same-user" => words.same_user = true,
                 "--check" => words.check = true,
@@ -165,6 +177,7 @@ impl Words {
             max_runs: self.max_runs.unwrap_or(RUNS),
             audit_full: self.audit_full,
             audit_sync: self.audit_sync,
+            audit_rotate: u64::from(self.audit_rotate.unwrap_or(ROTATE)) << 20,
             same_user: self.same_user,
             check,
             print: self.print,
@@ -180,11 +193,11 @@ fn in_utf8(name: &str, value: OsString) -> Result<String, String> {
     value.into_string().map_err(|value| format!("{name} {}: not UTF-8", value.display()))
 }
 
-fn runs(text: &str) -> Result<u32, String> {
+fn number(name: &str, text: &str, most: u32) -> Result<u32, String> {
     text.parse()
         .ok()
-        .filter(|runs| (1..=RUNS_MAX).contains(runs))
-        .ok_or_else(|| format!("--max-runs {text}: a number from 1 to {RUNS_MAX}"))
+        .filter(|number| (1..=most).contains(number))
+        .ok_or_else(|| format!("{name} {text}: a number from 1 to {most}"))
 }
 
 fn audit_full(text: &str) -> Result<AuditFull, String> {
@@ -268,12 +281,14 @@ mod tests {
             "--audit-sync=always",
             "--audit-full",
             "continue",
+            "--audit-rotate=2",
             "--daemon-user=5:6",
         ]);
         let options = options.unwrap();
         assert_eq!(options.paths, Paths::in_state(Path::new("/s")));
         assert_eq!((options.daemon_uid, options.daemon_gid, options.max_runs), (5, 6, 7));
         assert_eq!((options.audit_full, options.audit_sync), (AuditFull::Continue, AuditSync::Always));
+        assert_eq!(options.audit_rotate, 2 << 20);
     }
 
     #[test]

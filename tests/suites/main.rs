@@ -5,6 +5,7 @@
 mod actions;
 mod approval;
 mod attacks;
+mod audit_chain;
 mod catalogue_trust;
 mod client_settings;
 mod confined_daemon;

@@ -120,6 +120,47 @@ fn a_killed_parent_leaves_nothing() {
     }
 }
 
+/// Whoever would end a run is stopped and then killed, so that none can act on the other's end.
+fn kill_at_once(trees: &mut Trees, also_the_writer: bool) {
+    let own = processes::descendants(trees.helper.pid());
+    let own = own.iter().filter(|one| one.parent == trees.helper.pid() && one.uid == 0);
+    let own: Vec<Pid> = own.filter_map(|one| Pid::from_raw(one.pid.cast_signed())).collect();
+    let supervisors = trees.supervisors();
+    let chosen: Vec<Pid> =
+        own.into_iter().filter(|pid| also_the_writer || supervisors.contains(pid)).collect();
+    for pid in &chosen {
+        kill_process(*pid, Signal::STOP).expect("stopping a process of the helper's");
+    }
+    trees.helper.kill();
+    for pid in chosen {
+        kill_process(pid, Signal::KILL).expect("killing a process of the helper's");
+    }
+}
+
+#[test]
+fn parent_and_supervisor_killed_at_once_leave_nothing_where_a_group_is_delegated() {
+    let mut trees = trees(true, "20s");
+    let connection = trees.begin("daemon");
+    kill_at_once(&mut trees, false);
+    processes::wait_until_gone(trees.uid(), Duration::from_secs(2));
+    drop(connection);
+    trees.helper.restart();
+    trees.assert_still_serves();
+}
+
+#[test]
+fn a_helper_that_starts_ends_what_one_before_it_has_left_in_its_groups() {
+    let mut trees = trees(true, "20s");
+    let connection = trees.begin("daemon");
+    kill_at_once(&mut trees, true);
+    // The program dies with its supervisor; what it has set free goes on.
+    assert!(!processes::of(trees.uid()).is_empty());
+    drop(connection);
+    trees.helper.restart();
+    processes::wait_until_gone(trees.uid(), Duration::from_secs(2));
+    trees.assert_still_serves();
+}
+
 #[test]
 fn a_killed_daemon_leaves_nothing() {
     for with_group in [false, true] {

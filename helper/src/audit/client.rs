@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
 //! The side of the audit chain that everybody but the writer sees.
 
+use super::control::{self, Handed};
 use super::record::Record;
 use super::reply;
-use crate::passing::{self, retry};
+use crate::passing::retry;
 use gloveport_contract::packet::Receipt;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{ReceiveTimeout, SendTimeout};
@@ -69,7 +70,7 @@ impl Client {
         let patience = TimeVal::new(PATIENCE, 0);
         setsockopt(&ours, ReceiveTimeout, &patience).map_err(AuditError::System)?;
         setsockopt(&ours, SendTimeout, &patience).map_err(AuditError::System)?;
-        passing::send(control, b'c', theirs.as_fd()).map_err(failure)?;
+        control::hand(control, Handed::Client, theirs.as_fd())?;
         Ok(Self { socket: ours })
     }
 
@@ -108,7 +109,7 @@ impl AsFd for Client {
     }
 }
 
-fn failure(errno: Errno) -> AuditError {
+pub(super) fn failure(errno: Errno) -> AuditError {
     match errno {
         Errno::EAGAIN => AuditError::Busy,
         Errno::EPIPE | Errno::ECONNRESET => AuditError::Gone,

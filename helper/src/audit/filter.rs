@@ -16,9 +16,9 @@ use std::fmt;
 /// System calls of the writer, and what needs them.
 const ALLOWED: &[libc::c_long] = &[
     libc::SYS_ppoll,           // waiting
-    libc::SYS_recvmsg,         // new clients
+    libc::SYS_recvmsg,         // new clients, and the next file
     libc::SYS_recvfrom,        // records
-    libc::SYS_sendto,          // receipts
+    libc::SYS_sendto,          // receipts, and asking for the next file
     libc::SYS_write,           // lines, and the log on stderr
     libc::SYS_pwrite64,        // the head
     libc::SYS_ftruncate,       // a line that was written in part

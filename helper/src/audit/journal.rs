@@ -8,14 +8,14 @@
 
 use super::chain::Position;
 use super::record::{Kind, RECORD, Record};
-use super::{recovery, time};
+use super::{recovery, time, volumes};
+use crate::log;
 use crate::paths::Paths;
 use crate::trusted_file::{self, TrustedFileError};
 use nix::errno::Errno;
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub enum JournalError {
     Locked(PathBuf),
     /// The end of the file is no chain.
     NotAChain(PathBuf),
+    /// While the helper ran, something was put in the place of the log.
+    Replaced(PathBuf),
 }
 
 impl fmt::Display for JournalError {
@@ -47,6 +49,12 @@ impl fmt::Display for JournalError {
             Self::Locked(path) => {
                 write!(f, "{}: another gloveport-helper writes it: stop that one first", path.display())
             }
+            Self::Replaced(path) => write!(
+                f,
+                "{0} is another file than the one that the helper writes, and is not empty: nothing runs until \
+                 it is moved away, or the helper restarted to go on in it",
+                path.display()
+            ),
             Self::NotAChain(path) => {
                 let path = path.display();
                 write!(
@@ -101,17 +109,20 @@ impl Journal {
             TryLockError::Error(error) => system(error),
         })?;
         let length = log.metadata().map_err(system)?.len();
-        let start = length.saturating_sub(u64::try_from(TAIL).unwrap_or(u64::MAX));
-        let mut tail = vec![0; usize::try_from(length - start).unwrap_or(0)];
-        log.read_exact_at(&mut tail, start).map_err(system)?;
+        let full = if length == 0 { volumes::newest(&paths.audit).map_err(system)? } else { None };
+        // The helper may have ended just after the file before was full.
+        let (tail, is_all) = match full {
+            Some(path) => tail(&open(&path, true)?).map_err(|error| JournalError::System(path, error))?,
+            None => tail(&log).map_err(system)?,
+        };
         let mut head_text = Vec::new();
         (&head)
             .take(1024)
             .read_to_end(&mut head_text)
             .map_err(|error| JournalError::System(paths.audit_head.clone(), error))?;
-        let found = recovery::recover(&tail, start == 0, &head_text)
+        let found = recovery::recover(&tail, is_all, &head_text)
             .ok_or_else(|| JournalError::NotAChain(paths.audit.clone()))?;
-        let whole = length - u64::try_from(found.torn).unwrap_or(0);
+        let whole = length.saturating_sub(u64::try_from(found.torn).unwrap_or(0));
         Ok(Self {
             log,
             head,
@@ -125,9 +136,38 @@ impl Journal {
         })
     }
 
-    /// The descriptors that the writer needs, to be spared when it closes all others.
-    pub fn descriptors(&self) -> [RawFd; 2] {
-        [self.log.as_raw_fd(), self.head.as_raw_fd()]
+    /// The log and the head: what the writer needs of all that is open.
+    pub fn files(&self) -> [&File; 2] {
+        [&self.log, &self.head]
+    }
+
+    /// Bytes of the log.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Goes on in an empty log, and says there first why.
+    pub(super) fn go_on(&mut self, log: File, kind: Kind, why: &str) {
+        if let Err(errno) = self.sync() {
+            log::error(format_args!(
+                "audit: the last records of a file may not be on disk: {}",
+                errno.desc()
+            ));
+        }
+        self.log = log;
+        self.length = 0;
+        self.ragged = false;
+        self.say(kind, format!("{why}: it ends with record {}", self.place.seq));
+    }
+
+    /// Goes on with an empty head, and says so.
+    pub(super) fn go_on_with_head(&mut self, head: File) {
+        self.head = head;
+        self.say(Kind::Gap, "audit.head was moved or removed while the helper ran".to_owned());
+    }
+
+    fn say(&mut self, kind: Kind, reason: String) {
+        self.owed.push(Record { reason: Some(reason), ..Record::new(kind) });
     }
 
     /// Where the chain ends.
@@ -223,6 +263,15 @@ impl Journal {
     pub(super) fn is_owing(&self) -> bool {
         self.lost.is_some() || !self.owed.is_empty()
     }
+}
+
+/// The end of a file that holds its last record for certain, and whether that is all of the file.
+fn tail(log: &File) -> io::Result<(Vec<u8>, bool)> {
+    let length = log.metadata()?.len();
+    let start = length.saturating_sub(u64::try_from(TAIL).unwrap_or(u64::MAX));
+    let mut tail = vec![0; usize::try_from(length - start).unwrap_or(0)];
+    log.read_exact_at(&mut tail, start)?;
+    Ok((tail, start == 0))
 }
 
 /// The writer of a helper that has just ended may still be writing its last records.

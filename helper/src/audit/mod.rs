@@ -7,16 +7,20 @@
 mod abbreviate;
 mod chain;
 mod client;
+mod control;
 mod filter;
 mod journal;
 mod record;
 mod recovery;
 mod reply;
 mod time;
+mod volumes;
 pub mod writer;
 
 pub use abbreviate::text;
 pub use client::{AuditError, Client};
+pub use control::{Handed, hand, is_asked_for_next};
 pub use journal::Journal;
 pub use record::{CallerProof, Decision, Kind, Record, StepRecord, rule};
 pub use time::now;
+pub use volumes::{Place, begin, begin_head, is_at, place, turn};

@@ -36,6 +36,8 @@ pub enum Kind {
     Reloaded,
     /// The helper has ended.
     Stopped,
+    /// The file before this one was full; the chain goes on in this one.
+    Rotated,
     /// Records are missing before this one.
     Gap,
     /// The last line was incomplete when the helper started; here is what there was of it.

@@ -7,13 +7,14 @@
 //! signal.
 
 use super::chain::Position;
+use super::control::{self, Handed};
 use super::filter::{self, ConfineError};
 use super::journal::Journal;
-use super::record::RECORD;
+use super::record::{Kind, RECORD};
 use super::reply::{self, Reply};
 use crate::args::{AuditFull, AuditSync};
 use crate::log;
-use crate::passing::{self, retry};
+use crate::passing::retry;
 use gloveport_contract::packet::Receipt;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -21,6 +22,8 @@ use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::time::TimeSpec;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -30,6 +33,8 @@ const BEHIND: Duration = Duration::from_millis(50);
 const RETRY: Duration = Duration::from_secs(1);
 /// How often the head goes to the journal, where root would have to change it too.
 const HEAD_LOGGED: Duration = Duration::from_secs(600);
+/// How often the next file is asked for where none comes: something is wrong then, and the log says what.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
 /// Keys of a line that only the writer may set.
 const RESERVED: [&str; 3] = ["seq", "prev", "time"];
 /// The receipt of a record that is not in the chain, under `--audit-full continue`.
@@ -42,20 +47,32 @@ pub struct Settings {
     pub full: AuditFull,
     /// Which records are on disk before their receipt.
     pub sync: AuditSync,
+    /// Bytes of a file that is full.
+    pub rotate: u64,
     /// Most clients at once; more are turned away.
     pub clients: usize,
     /// Whether the helper has no privilege to give up.
     pub same_user: bool,
 }
 
-/// Serves the clients that come over `control` until it and all of them are closed. For a process of its
-/// own: it gives up its capabilities and confines itself first.
+/// Serves the clients that come over `control` until it and all of them are closed, and then ends by
+/// `kill_switch` whatever still runs: the parent and the supervisors that would have done it were killed. For
+/// a process of its own: it gives up its capabilities and confines itself first.
 ///
 /// # Errors
 /// It could not be confined. Nothing was written then.
-pub fn run(control: OwnedFd, journal: Journal, settings: Settings) -> Result<(), ConfineError> {
+pub fn run(
+    control: OwnedFd,
+    journal: Journal,
+    settings: Settings,
+    kill_switch: Option<File>,
+) -> Result<(), ConfineError> {
     filter::confine(settings.same_user)?;
     Writer::new(control, journal, settings).serve();
+    if let Some(mut kill_switch) = kill_switch {
+        // Nothing is left in it, as a rule.
+        let _ = kill_switch.write_all(b"1");
+    }
     Ok(())
 }
 
@@ -66,6 +83,8 @@ struct Writer {
     settings: Settings,
     /// When what is not on disk yet must be.
     settle_at: Option<Instant>,
+    /// When the next file was asked for.
+    asked: Option<Instant>,
     logged: (u64, Instant),
     /// Room for one record and one byte more, which shows a packet that is too long.
     buffer: Vec<u8>,
@@ -87,6 +106,7 @@ impl Writer {
             journal,
             settings,
             settle_at: None,
+            asked: None,
             buffer: vec![0; RECORD + 2],
         }
     }
@@ -124,7 +144,7 @@ impl Writer {
     /// Takes what has come: a new client, or a record, which is appended.
     fn receive(&mut self, fd: RawFd) -> Option<Waiting> {
         if self.control.as_ref().is_some_and(|control| control.as_raw_fd() == fd) {
-            self.accept();
+            self.take();
             return None;
         }
         let Some((durable, json)) = read_record(fd, &mut self.buffer) else {
@@ -137,13 +157,30 @@ impl Writer {
         Some(Waiting { client: fd, reply, durable })
     }
 
-    fn accept(&mut self) {
+    /// Takes what the parent hands over.
+    fn take(&mut self) {
         let Some(control) = &self.control else { return };
-        match passing::receive(control, MsgFlags::MSG_DONTWAIT) {
-            Ok(Some((_, client))) if self.clients.len() < self.settings.clients => self.clients.push(client),
-            Ok(Some(_)) => log::warning("audit: too many clients, one was turned away"),
+        match control::take(control) {
             Err(Errno::EAGAIN) => {}
             Ok(None) | Err(_) => self.control = None,
+            Ok(Some((Handed::Client, client))) if self.clients.len() < self.settings.clients => {
+                self.clients.push(client);
+            }
+            Ok(Some((Handed::Client, _))) => log::warning("audit: too many clients, one was turned away"),
+            Ok(Some((Handed::Next, log))) => {
+                self.journal.go_on(log.into(), Kind::Rotated, "the file before this one is full");
+                self.asked = None;
+                self.settle();
+            }
+            Ok(Some((Handed::Log, log))) => {
+                let why = "audit.jsonl was moved or removed while the helper ran";
+                self.journal.go_on(log.into(), Kind::Gap, why);
+                self.settle();
+            }
+            Ok(Some((Handed::Head, head))) => {
+                self.journal.go_on_with_head(head.into());
+                self.settle();
+            }
         }
     }
 
@@ -169,6 +206,14 @@ impl Writer {
             let due = Instant::now() + BEHIND;
             // Never later than it was due before.
             self.settle_at = Some(self.settle_at.map_or(due, |at| at.min(due)));
+        }
+        let is_due = self.asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN);
+        if self.journal.length() >= self.settings.rotate
+            && is_due
+            && let Some(control) = &self.control
+        {
+            self.asked = Some(Instant::now());
+            control::ask_for_next(control.as_fd());
         }
     }
 

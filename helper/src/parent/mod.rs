@@ -82,7 +82,17 @@ impl<'a> Parent<'a> {
     /// What keeps it from starting, in a sentence.
     pub fn start(options: &'a Options, host: &'a Host, signals: SignalFd) -> Result<Self, String> {
         let errno = |errno: Errno| errno.desc().to_owned();
-        let writer = Writer::start(options, supervisors::clients(options))?;
+        let writer = Writer::start(options, host, supervisors::clients(options))?;
+        // Only now, with the chain locked, is it certain that no other helper uses the subtree.
+        if let Some(cgroups) = &host.cgroups {
+            match cgroups.clear() {
+                Ok(0) => {}
+                Ok(groups) => {
+                    log::warning(format_args!("{groups} runs of a helper before this one are ended"))
+                }
+                Err(error) => log::warning(format_args!("runs of a helper before this one: {error}")),
+            }
+        }
         let (in_force, reason) = match reload::load(options, host) {
             Ok(in_force) => (Some(in_force), None),
             Err(reason) => (None, Some(reason)),
@@ -138,17 +148,26 @@ impl<'a> Parent<'a> {
             PollTimeout::try_from(at.saturating_duration_since(now) + Duration::from_millis(1))
                 .unwrap_or(PollTimeout::MAX)
         });
+        // The end of signals is looked for in place of what there is not.
+        let writer = self.writer.as_ref().map_or(self.signals.as_fd(), |writer| writer.as_fd());
         let accepting = if self.pause.is_some() { PollFlags::empty() } else { PollFlags::POLLIN };
         let mut ready = [
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.listener.socket.as_fd(), accepting),
+            PollFd::new(writer, PollFlags::POLLIN),
         ];
         if poll(&mut ready, timeout).is_err() {
             return Next::Serve;
         }
-        let [signal, connection] = ready.map(|fd| fd.any().unwrap_or(false));
+        let [signal, connection, asked] = ready.map(|fd| fd.any().unwrap_or(false));
         if signal && self.take_signals() == Next::Stop {
             return Next::Stop;
+        }
+        if asked
+            && let Some(writer) = &mut self.writer
+            && let Err(error) = writer.rotate(self.options)
+        {
+            log::error(format_args!("the audit log is full, and goes on in the same file: {error}"));
         }
         if connection {
             self.accept();
@@ -222,6 +241,10 @@ impl<'a> Parent<'a> {
         if let Some(cgroups) = &self.host.cgroups {
             cgroups.remove(reaped.pid);
         }
+        // It may have recorded the end of its run since the files were looked at.
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.keep_in_place(self.options)) {
+            log::error(error);
+        }
         if reaped.exited != Some(0) {
             log::warning(format_args!(
                 "the supervisor {} ended by itself; its run is ended with it",
@@ -248,7 +271,7 @@ impl<'a> Parent<'a> {
 
     fn restart_writer(&mut self) {
         self.writer_retry = None;
-        match Writer::start(self.options, supervisors::clients(self.options)) {
+        match Writer::start(self.options, self.host, supervisors::clients(self.options)) {
             Ok(writer) => {
                 self.writer = Some(writer);
                 log::warning("the audit writer is back");

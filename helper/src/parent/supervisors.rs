@@ -38,6 +38,10 @@ impl Parent<'_> {
             let _ = wire::send(&connection, &Event::Busy, &[]);
             return;
         }
+        // Nothing runs whose record nobody would find.
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.keep_in_place(self.options)) {
+            return log::error(error);
+        }
         while let Some(ahead) = self.ahead.pop() {
             if ahead.hand_over(&connection, status_only) {
                 return;

@@ -4,6 +4,7 @@
 use super::Identity;
 use crate::failure::Failure;
 use crate::{accounts, address, files, out};
+use gloveport_contract::volume;
 use gloveportd::paths::Paths;
 use rustix::fs::{FlockOperation, StatVfsMountFlags, flock, statvfs};
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +16,7 @@ const DEFAULT: &str = "/run/gloveport-try";
 /// Where the programs of the default state go when `/run` is mounted `noexec`, as Debian does it.
 const EXECUTABLE: &str = "/var/lib/gloveport-try";
 const LOCK: &str = "up.lock";
-/// What a state directory may hold, so that one that is something else besides is not opened to others.
+/// What a state directory may hold, beside full files of the audit chain, so that one that is something else besides is not opened to others.
 const CONTENTS: &[&str] = &[
     LOCK,
     "catalog.d",
@@ -163,7 +164,7 @@ fn make_reachable(directory: &Path, identity: &Identity) -> Result<(), Failure> 
 fn stranger(directory: &Path) -> Option<String> {
     let entries = fs::read_dir(directory).ok()?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.into_iter().find(|name| !CONTENTS.contains(&name.as_str()))
+    names.into_iter().find(|name| !CONTENTS.contains(&name.as_str()) && volume::first(name).is_none())
 }
 
 fn hold(directory: &Path) -> Result<File, Failure> {

@@ -168,3 +168,28 @@ fn a_head_that_could_not_be_written_is_put_right_later() {
     assert_eq!(journal.settle(), Ok(()));
     assert!(state.is_whole());
 }
+
+#[test]
+fn a_helper_that_ended_just_after_a_file_was_full_goes_on_without_a_gap() {
+    let state = State::new();
+    let mut journal = state.open();
+    journal.append(ENDED).unwrap();
+    journal.append(ENDED).unwrap();
+    drop(journal);
+    drop(volumes::turn(&state.paths.audit, true).unwrap());
+    state.open().append(ENDED).unwrap();
+    assert_eq!(state.kinds(), ["ended"]);
+    assert_eq!(state.lines()[0]["seq"], 3);
+}
+
+#[test]
+fn a_full_file_is_not_renamed_over_another() {
+    let state = State::new();
+    state.open().append(ENDED).unwrap();
+    let other = state.paths.audit.with_file_name(gloveport_contract::volume::name(1));
+    fs::write(&other, "older").unwrap();
+    let refused = volumes::turn(&state.paths.audit, true).unwrap_err().to_string();
+    assert!(refused.contains("audit-000000000001.jsonl: ") && refused.contains("exists"), "{refused}");
+    assert_eq!(fs::read_to_string(other).unwrap(), "older");
+    assert_eq!(state.kinds(), ["ended"]);
+}

@@ -8,8 +8,13 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-const SETTINGS: Settings =
-    Settings { full: AuditFull::Refuse, sync: AuditSync::ByRisk, clients: 2, same_user: true };
+const SETTINGS: Settings = Settings {
+    full: AuditFull::Refuse,
+    sync: AuditSync::ByRisk,
+    rotate: 1 << 20,
+    clients: 2,
+    same_user: true,
+};
 
 fn pair() -> (OwnedFd, OwnedFd) {
     socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).unwrap()
@@ -141,7 +146,7 @@ fn a_confined_writer() {
     let journal = Journal::open(&paths, true).unwrap();
     // Root has more to give up.
     let same_user = !nix::unistd::geteuid().is_root();
-    run(control, journal, Settings { same_user, ..SETTINGS }).unwrap();
-    let refused = std::fs::File::open("/etc/passwd").err().and_then(|error| error.raw_os_error());
+    run(control, journal, Settings { same_user, ..SETTINGS }, None).unwrap();
+    let refused = File::open("/etc/passwd").err().and_then(|error| error.raw_os_error());
     std::process::exit(if refused == Some(libc::EPERM) { CONFINED } else { 1 });
 }
