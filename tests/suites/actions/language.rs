@@ -2,8 +2,11 @@
 //! The catalogue's language as its author meets it: mistakes with file, line and column, and warnings.
 
 use super::{gloveport, printed, source};
-use gloveport_tests::Scene;
+use gloveport_tests::{Scene, clients, programs};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 
 /// A good action, to which each test adds what it is about. Its last line is the sixth.
 const GOOD: &str =
@@ -139,4 +142,54 @@ fn diff_says_in_words_what_is_permitted_that_was_not() {
     assert!(said.contains("+ a") && said.contains("/srv/x"), "{said}");
     assert!(said.contains("+ b: new action"), "{said}");
     assert!(said.contains("- a") && said.contains("10s"), "{said}");
+}
+
+/// What an editor finds wrong in each of these sources.
+fn judged_by_an_editor(sources: &[PathBuf]) -> BTreeMap<PathBuf, Vec<String>> {
+    let mut editor = clients::python("fastmcp", "catalog_schema.py");
+    editor.arg(programs::repository().join("docs/catalog.schema.json")).args(sources);
+    let output = editor.output().expect("starting Python");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", printed(&output)))
+}
+
+#[test]
+fn the_schema_for_editors_takes_what_is_built_and_marks_what_is_mistyped() {
+    let yaml = |directory: &str| -> Vec<PathBuf> {
+        let entries = fs::read_dir(programs::repository().join(directory)).expect("a directory").flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+            .collect()
+    };
+    // The reader of this editor knows YAML 1.1 only, which has no `?` within a word, as the tables of commands have it.
+    let good = [yaml("docs/examples"), yaml("packaging/catalogs/diagnostics")].concat();
+    assert!(good.len() > 15, "{good:?}");
+    for (source, wrong) in judged_by_an_editor(&good) {
+        assert!(wrong.is_empty(), "{}: {wrong:?}", source.display());
+    }
+    let scene = Scene::new();
+    let mistakes = [
+        "timout: 20s",
+        "timeout: 20",
+        "risk: some",
+        "params: {u: {type: text}}",
+        "params: {u: {type: string, pattern: 5}}",
+        "sandbox: {raed: [/srv]}",
+        "sandbox: {read: [srv]}",
+        "sandbox: {network: [tcp]}",
+        "sandbox: {network: [{connect: [70000]}]}",
+        "sandbox: {private_tmp: lots}",
+        "limits: {memory: much}",
+        "filters: [grep]",
+        "on_error: retry",
+        "steps: [{exec: [/bin/true]}]",
+    ];
+    // Of a key that stands twice this reader takes the last one.
+    let plain = "name: a\ndescription: d\nrisk: read\nexec: [/bin/true]\n";
+    let file = |(number, line)| scene.file(&format!("{number}.yaml"), format!("{plain}{line}\n")).into();
+    let bad: Vec<PathBuf> = mistakes.iter().enumerate().map(file).collect();
+    let judged = judged_by_an_editor(&bad);
+    for (path, line) in bad.iter().zip(mistakes) {
+        assert!(!judged[path].is_empty(), "{line} passes");
+    }
 }
