@@ -1,6 +1,6 @@
 # What can be done here. Everything is built in one profile, so that nothing is built twice.
 
-.PHONY: help run build package test test-package test-vm soak bench lint fmt clean
+.PHONY: help run build package test test-package test-vm soak fuzz bench lint fmt clean
 .DEFAULT_GOAL := help
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -15,6 +15,7 @@ help:
 	@echo "make test-package the part of it that installs the packages and boots a system with them"
 	@echo "make test-vm      the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
 	@echo "make soak         what takes minutes and is in no other target; after make test"
+	@echo "make fuzz         each fuzz target of the helper for FUZZ_SECONDS (60)"
 	@echo "make bench        how fast it is beside its alternatives (root): a table, and docs/benchmarks.md"
 	@echo "make lint         formatting, lints, dependencies"
 	@echo "make fmt          format the sources"
@@ -48,6 +49,10 @@ test-vm: build
 
 soak:
 	@cargo nextest run --release -p gloveport-tests --run-ignored only
+
+fuzz:
+	@packaging/prerequisites.sh fuzz
+	@tests/fuzz.sh
 
 bench: build
 	@packaging/prerequisites.sh bench

@@ -5,6 +5,7 @@
 #   packaging/prerequisites.sh tools   cargo-nextest and cargo-deny
 #   packaging/prerequisites.sh test    what the suites need: ordinary programs, servers, MCP clients
 #   packaging/prerequisites.sh bench   what `make bench` compares with
+#   packaging/prerequisites.sh fuzz    cargo-fuzz, and the compiler that its engine needs
 #   packaging/prerequisites.sh package what `make package` needs
 #   packaging/prerequisites.sh users   the two system users
 #
@@ -60,6 +61,9 @@ rg:                 ripgrep:              ripgrep
 runuser:            util-linux:           util-linux
 sshd:               openssh-server:       openssh-server
 sudo:               sudo:                 sudo
+'
+FUZZ_TABLE='
+g++:                g++:                  gcc-c++
 '
 PACKAGE_TABLE='
 dh:                 debhelper:            debhelper
@@ -147,6 +151,13 @@ tools() {
     virtual_environment tools
 }
 
+# cargo_fuzz: built once, into the target directory. A stable toolchain serves: see tests/fuzz.sh.
+cargo_fuzz() {
+    [ -x "$TARGET/fuzz/bin/cargo-fuzz" ] && return
+    say "installing from crates.io: cargo-fuzz"
+    cargo install --quiet --locked --version 0.13.2 --root "$TARGET/fuzz" cargo-fuzz
+}
+
 # system_user NAME PURPOSE
 system_user() {
     getent passwd "$1" >/dev/null && return
@@ -169,6 +180,11 @@ bench)
     install_missing "$RUN_TABLE$BENCH_TABLE"
     virtual_environment fastmcp-ufo
     ;;
+fuzz)
+    rust
+    install_missing "$RUN_TABLE$FUZZ_TABLE"
+    cargo_fuzz
+    ;;
 package)
     install_missing "$PACKAGE_TABLE"
     ;;
@@ -190,6 +206,6 @@ users)
     system_user gloveport-run "what it runs"
     ;;
 *)
-    fail "say what for: run, tools, test, bench, package or users"
+    fail "say what for: run, tools, test, bench, fuzz, package or users"
     ;;
 esac

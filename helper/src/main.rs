@@ -7,6 +7,9 @@ mod audit;
 mod cgroup;
 mod check;
 mod child;
+#[cfg(test)]
+#[path = "../fuzz/src/subjects.rs"]
+mod fuzz_subjects;
 mod host;
 mod in_force;
 mod load;

@@ -1,0 +1,2 @@
+execute_command
+command=df -h '/a b'
