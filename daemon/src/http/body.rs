@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! Reading a request's body: counted while it comes in, bounded in size, in time and in all bodies together.
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,15 +55,19 @@ impl BodyReader {
     /// Reads a body to its end.
     ///
     /// # Errors
-    /// Why there is none; of one that is too large a bounded part has been read away.
+    /// Why there is none; of one that is too large a bounded part is read away while that is answered.
     pub async fn read(&self, mut body: Body) -> Result<ReadBody, BodyError> {
+        // A declared length can refuse and nothing else: what is taken is counted.
+        if body.size_hint().lower() > u64::try_from(self.limit).unwrap_or(u64::MAX) {
+            tokio::spawn(drain(body, self.limit));
+            return Err(BodyError::TooLarge);
+        }
         let until = Instant::now() + READ_TIME;
         let mut bytes = Vec::new();
         let mut place = None;
         while let Some(data) = next(&mut body, until).await? {
             if bytes.len() + data.len() > self.limit {
-                drop(bytes);
-                self.drain(body).await;
+                tokio::spawn(drain(body, self.limit));
                 return Err(BodyError::TooLarge);
             }
             if bytes.len() + data.len() > SMALL && place.is_none() {
@@ -74,15 +78,16 @@ impl BodyReader {
         }
         Ok(ReadBody { bytes, _place: place })
     }
+}
 
-    async fn drain(&self, mut body: Body) {
-        let until = Instant::now() + DRAIN_TIME;
-        let mut left = self.limit.saturating_mul(DRAIN);
-        while let Ok(Some(data)) = next(&mut body, until).await {
-            match left.checked_sub(data.len()) {
-                Some(rest) => left = rest,
-                None => return,
-            }
+/// Reads away a part of what is longer than `limit`. Dropping the body closes the connection.
+async fn drain(mut body: Body, limit: usize) {
+    let until = Instant::now() + DRAIN_TIME;
+    let mut left = limit.saturating_mul(DRAIN);
+    while let Ok(Some(data)) = next(&mut body, until).await {
+        match left.checked_sub(data.len()) {
+            Some(rest) => left = rest,
+            None => return,
         }
     }
 }
