@@ -120,8 +120,9 @@ complete -c gloveport -n "__fish_gloveport_using_subcommand stdio" -l state -d '
 complete -c gloveport -n "__fish_gloveport_using_subcommand stdio" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -l url -d 'The daemon\'s URL [default: the one of this host]' -r
 complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -l token -d 'The token to put into the settings' -r
+complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -l host -d 'Let it start `gloveport stdio` with this host, reached over ssh: web1, ops@db1:2222; may be repeated' -r
 complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -l state -d 'Use this one directory in place of /etc/gloveport, /run/gloveport and /var/log/gloveport [env: GLOVEPORT_STATE]' -r -F
-complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -l stdio -d 'Let the client start `gloveport stdio` instead of speaking HTTP, where it can do both'
+complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -l stdio -d 'Let the client start `gloveport stdio` instead of speaking HTTP'
 complete -c gloveport -n "__fish_gloveport_using_subcommand client-config" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gloveport -n "__fish_gloveport_using_subcommand doctor" -l client -d 'Examine, step by step, what a client would see at this URL instead (GLOVEPORT_TOKEN is presented)' -r
 complete -c gloveport -n "__fish_gloveport_using_subcommand doctor" -l state -d 'Use this one directory in place of /etc/gloveport, /run/gloveport and /var/log/gloveport [env: GLOVEPORT_STATE]' -r -F

@@ -40,6 +40,21 @@ fn every_known_client_gets_settings_that_name_this_daemon() {
 }
 
 #[test]
+fn every_known_client_gets_settings_that_lead_to_other_hosts() {
+    let pair = pair();
+    for client in ["claude-desktop", "claude-code", "cursor", "vscode", "codex", "ufo", "goose", "json"] {
+        let output = pair.gloveport(&["client-config", client, "--host", "web1", "--host", "ops@db1:2222"]);
+        assert!(output.status.success(), "{client}: {}", said(&output));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let words: String = text.chars().filter(|c| !c.is_whitespace() && !"\",[]".contains(*c)).collect();
+        assert!(words.contains("stdio--hostweb1--hostops@db1:2222"), "{client}: {text}");
+        assert!(!text.contains("PASTE") && !text.contains("--state"), "{client}: {text}");
+    }
+    let no_host = pair.gloveport(&["client-config", "json", "--host=-oProxyCommand=id"]);
+    assert_eq!(no_host.status.code(), Some(64), "{}", said(&no_host));
+}
+
+#[test]
 fn the_settings_are_enough_to_call() {
     let pair = pair();
     let text = settings(&pair, "json");

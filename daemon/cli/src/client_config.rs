@@ -2,6 +2,7 @@
 //! `gloveport client-config`: settings to paste. The settings go to stdout, where they belong to stderr.
 
 use crate::failure::Outcome;
+use crate::stdio::Target;
 use crate::{address, out};
 use clap::{Args, ValueEnum};
 use gloveportd::paths::Paths;
@@ -25,9 +26,12 @@ pub struct ClientConfigArgs {
     /// The token to put into the settings
     #[arg(long, env = "GLOVEPORT_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Let the client start `gloveport stdio` instead of speaking HTTP, where it can do both
+    /// Let the client start `gloveport stdio` instead of speaking HTTP
     #[arg(long)]
     stdio: bool,
+    /// Let it start `gloveport stdio` with this host, reached over ssh: web1, ops@db1:2222; may be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<Target>,
 }
 
 /// A client that settings are known for.
@@ -55,9 +59,8 @@ enum Client {
 struct Access {
     url: String,
     token: String,
-    stdio: bool,
-    /// The state directory that the local socket is in, where it is not the installed one.
-    state: Option<String>,
+    /// The words of `gloveport`, where the client starts it.
+    start: Option<Vec<String>>,
 }
 
 /// Runs the command.
@@ -67,7 +70,13 @@ struct Access {
 pub fn run(args: &ClientConfigArgs, paths: &Paths) -> Outcome {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let token = given(&args.token);
-    if token.is_none() && (needs_token(args.client, args.stdio)) {
+    // Claude Desktop knows remote servers by its account only; a local one it starts.
+    let starts = args.stdio || !args.hosts.is_empty() || args.client == Client::ClaudeDesktop;
+    if !args.hosts.is_empty() {
+        out::note("ssh must know each host, and each host let its account call: docs/ssh.md");
+    } else if starts {
+        out::note("the local user must be allowed, once: gloveport token allow-user USER");
+    } else if token.is_none() {
         let via = if args.client == Client::Ufo { " --via path" } else { "" };
         out::note(format!(
             "make a token for it, once: gloveport token add --name {}{via}",
@@ -77,16 +86,22 @@ pub fn run(args: &ClientConfigArgs, paths: &Paths) -> Outcome {
     let access = Access {
         url: given(&args.url).unwrap_or_else(|| address::of_daemon(paths)),
         token: token.unwrap_or_else(|| PLACEHOLDER.to_owned()),
-        stdio: args.stdio,
-        state: paths.state.as_ref().map(|state| state.display().to_string()),
+        start: starts.then(|| words(args, paths)),
     };
     out::note(args.client.place());
     out::line(args.client.settings(&access));
     Ok(0)
 }
 
-fn needs_token(client: Client, stdio: bool) -> bool {
-    client == Client::Ufo || !(stdio || client == Client::ClaudeDesktop)
+/// What follows `gloveport`.
+fn words(args: &ClientConfigArgs, paths: &Paths) -> Vec<String> {
+    let mut words = vec!["stdio".to_owned()];
+    words.extend(args.hosts.iter().flat_map(|host| ["--host".to_owned(), host.name.clone()]));
+    // Other hosts are reached without anything of this one.
+    if let (true, Some(state)) = (args.hosts.is_empty(), &paths.state) {
+        words.extend(["--state".to_owned(), state.display().to_string()]);
+    }
+    words
 }
 
 impl Client {
@@ -97,10 +112,7 @@ impl Client {
     /// Where the settings belong.
     fn place(self) -> &'static str {
         match self {
-            Self::ClaudeDesktop => {
-                "claude_desktop_config.json (Settings, Developer, Edit Config); the local user must be allowed: \
-                 gloveport token allow-user USER"
-            }
+            Self::ClaudeDesktop => "claude_desktop_config.json (Settings, Developer, Edit Config):",
             Self::ClaudeCode => "run this in a shell:",
             Self::Cursor => "~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
             Self::Vscode => ".vscode/mcp.json of a workspace, or `MCP: Open User Configuration`:",
@@ -115,16 +127,10 @@ impl Client {
 
     fn settings(self, access: &Access) -> String {
         match self {
-            // It knows remote servers by its account only; a local one it starts.
-            Self::ClaudeDesktop => pretty(&json!({"mcpServers": {"gloveport": command(access)}})),
-            Self::ClaudeCode if access.stdio => {
-                format!("claude mcp add gloveport -- gloveport {}", arguments(access).join(" "))
+            Self::ClaudeCode => claude_code(access),
+            Self::ClaudeDesktop | Self::Cursor | Self::Json => {
+                pretty(&json!({"mcpServers": {"gloveport": server(access)}}))
             }
-            Self::ClaudeCode => format!(
-                "claude mcp add --transport http gloveport {} --header \"Authorization: Bearer {}\"",
-                access.url, access.token
-            ),
-            Self::Cursor | Self::Json => pretty(&json!({"mcpServers": {"gloveport": server(access)}})),
             Self::Vscode => pretty(&json!({"servers": {"gloveport": with_type(server(access), access)}})),
             Self::Codex => codex(access),
             Self::Ufo => ufo(access),
@@ -137,93 +143,114 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-fn arguments(access: &Access) -> Vec<String> {
-    let state = access.state.iter().flat_map(|state| ["--state".to_owned(), state.clone()]);
-    ["stdio".to_owned()].into_iter().chain(state).collect()
-}
-
-fn command(access: &Access) -> Value {
-    json!({"command": "gloveport", "args": arguments(access)})
-}
-
 fn server(access: &Access) -> Value {
-    if access.stdio {
-        return command(access);
+    match &access.start {
+        Some(words) => json!({"command": "gloveport", "args": words}),
+        None => json!({"url": access.url, "headers": {"Authorization": format!("Bearer {}", access.token)}}),
     }
-    json!({"url": access.url, "headers": {"Authorization": format!("Bearer {}", access.token)}})
 }
 
 fn with_type(mut server: Value, access: &Access) -> Value {
     if let Some(server) = server.as_object_mut() {
-        server.insert("type".into(), if access.stdio { "stdio" } else { "http" }.into());
+        server.insert("type".into(), if access.start.is_some() { "stdio" } else { "http" }.into());
     }
     server
 }
 
-/// A TOML string: JSON's escapes are among TOML's.
+fn claude_code(access: &Access) -> String {
+    match &access.start {
+        Some(words) => {
+            let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+            format!("claude mcp add gloveport -- gloveport {}", words.join(" "))
+        }
+        None => format!(
+            "claude mcp add --transport http gloveport {} --header \"Authorization: Bearer {}\"",
+            access.url, access.token
+        ),
+    }
+}
+
+/// A word that a shell takes as it is.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@%_-+=:,./".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// A TOML or YAML string: JSON's escapes are among theirs.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
+/// A TOML or YAML list.
+fn list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("[{}]", words.join(", "))
+}
+
 fn codex(access: &Access) -> String {
-    if access.stdio {
-        let arguments: Vec<String> = arguments(access).iter().map(|argument| quoted(argument)).collect();
-        return format!(
-            "[mcp_servers.gloveport]\ncommand = \"gloveport\"\nargs = [{}]",
-            arguments.join(", ")
-        );
-    }
-    format!(
-        "[mcp_servers.gloveport]\nurl = {}\nbearer_token_env_var = \"GLOVEPORT_TOKEN\"",
-        quoted(&access.url)
-    )
+    let way = match &access.start {
+        Some(words) => format!("command = \"gloveport\"\nargs = {}", list(words)),
+        None => format!("url = {}\nbearer_token_env_var = \"GLOVEPORT_TOKEN\"", quoted(&access.url)),
+    };
+    format!("[mcp_servers.gloveport]\n{way}")
 }
 
 /// UFO's settings hold no header: the token stands in the path.
 fn ufo(access: &Access) -> String {
-    let rest = access.url.strip_prefix("http://").unwrap_or(&access.url);
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, "mcp"));
-    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
-    let path = path.trim_end_matches('/');
-    let path =
-        if path.contains(IN_PATH) { path.to_owned() } else { format!("{path}{IN_PATH}{}", access.token) };
+    let way = match &access.start {
+        Some(words) => {
+            format!("        type: stdio\n        command: gloveport\n        start_args: {}", list(words))
+        }
+        None => {
+            let rest = access.url.strip_prefix("http://").unwrap_or(&access.url);
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, "mcp"));
+            let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
+            let mut path = path.trim_end_matches('/').to_owned();
+            if !path.contains(IN_PATH) {
+                path = format!("{path}{IN_PATH}{}", access.token);
+            }
+            format!(
+                "        type: http\n        host: {}\n        port: {port}\n        path: {}",
+                quoted(host),
+                quoted(&format!("/{path}"))
+            )
+        }
+    };
     format!(
-        "LinuxAgent:\n  default:\n    action:\n      - namespace: BashExecutor\n        type: http\n        \
-         host: {}\n        port: {port}\n        path: {}\n        reset: false",
-        quoted(host),
-        quoted(&format!("/{path}"))
+        "LinuxAgent:\n  default:\n    action:\n      - namespace: BashExecutor\n{way}\n        reset: false"
     )
 }
 
 fn goose(access: &Access) -> String {
     let head = "extensions:\n  gloveport:\n    name: gloveport\n    enabled: true\n    timeout: 300\n";
-    if access.stdio {
-        let arguments: Vec<String> = arguments(access).iter().map(|argument| quoted(argument)).collect();
-        return format!("{head}    type: stdio\n    cmd: gloveport\n    args: [{}]", arguments.join(", "));
-    }
-    format!(
-        "{head}    type: streamable_http\n    uri: {}\n    headers:\n      Authorization: {}",
-        quoted(&access.url),
-        quoted(&format!("Bearer {}", access.token))
-    )
+    let way = match &access.start {
+        Some(words) => format!("    type: stdio\n    cmd: gloveport\n    args: {}", list(words)),
+        None => format!(
+            "    type: streamable_http\n    uri: {}\n    headers:\n      Authorization: {}",
+            quoted(&access.url),
+            quoted(&format!("Bearer {}", access.token))
+        ),
+    };
+    format!("{head}{way}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn access(stdio: bool) -> Access {
-        Access { url: "http://127.0.0.1:8010/mcp".into(), token: "gp_x".into(), stdio, state: None }
+    fn access(start: Option<&[&str]>) -> Access {
+        let start = start.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+        Access { url: "http://127.0.0.1:8010/mcp".into(), token: "gp_x".into(), start }
     }
 
     #[test]
     fn json_clients_get_json() {
         for client in [Client::ClaudeDesktop, Client::Cursor, Client::Vscode, Client::Json] {
-            for stdio in [false, true] {
-                let settings: Value = serde_json::from_str(&client.settings(&access(stdio))).unwrap();
+            for start in [None, Some(["stdio"].as_slice())] {
+                let settings: Value = serde_json::from_str(&client.settings(&access(start))).unwrap();
                 let servers = settings.get("mcpServers").or(settings.get("servers")).unwrap();
                 let server = &servers["gloveport"];
-                if stdio || client == Client::ClaudeDesktop {
+                if start.is_some() {
                     assert_eq!(server["args"][0], "stdio");
                 } else {
                     assert_eq!(server["headers"]["Authorization"], "Bearer gp_x");
@@ -234,18 +261,25 @@ mod tests {
 
     #[test]
     fn ufo_gets_the_token_in_its_path() {
-        let settings = Client::Ufo.settings(&access(false));
+        let settings = Client::Ufo.settings(&access(None));
         assert!(
             settings.contains("host: \"127.0.0.1\"\n        port: 8010\n        path: \"/mcp/t/gp_x\""),
             "{settings}"
         );
-        let with_path = Access { url: "http://localhost:8010/mcp/t/gp_y".into(), ..access(false) };
+        let with_path = Access { url: "http://localhost:8010/mcp/t/gp_y".into(), ..access(None) };
         assert!(Client::Ufo.settings(&with_path).contains("path: \"/mcp/t/gp_y\""));
     }
 
     #[test]
-    fn a_state_directory_is_named_to_the_bridge() {
-        let access = Access { state: Some("/tmp/a b".into()), ..access(true) };
-        assert!(Client::Codex.settings(&access).contains(r#"args = ["stdio", "--state", "/tmp/a b"]"#));
+    fn what_is_started_is_named_word_by_word() {
+        let access = access(Some(&["stdio", "--state", "/tmp/a b"]));
+        for (client, words) in [
+            (Client::Codex, r#"args = ["stdio", "--state", "/tmp/a b"]"#),
+            (Client::Ufo, r#"start_args: ["stdio", "--state", "/tmp/a b"]"#),
+            (Client::Goose, r#"args: ["stdio", "--state", "/tmp/a b"]"#),
+            (Client::ClaudeCode, "-- gloveport stdio --state '/tmp/a b'"),
+        ] {
+            assert!(client.settings(&access).contains(words), "{}", client.settings(&access));
+        }
     }
 }
