@@ -89,8 +89,25 @@ impl Bridge {
     /// # Panics
     /// Where it does not read any more.
     pub fn send(&self, message: &Value) {
+        self.send_raw(message.to_string().as_bytes());
+    }
+
+    /// Writes one line of any bytes.
+    ///
+    /// # Panics
+    /// Where it does not read any more.
+    pub fn send_raw(&self, line: &[u8]) {
         let mut stdin = self.stdin.as_ref().expect("stdin is open");
-        stdin.write_all(format!("{message}\n").as_bytes()).expect("writing to gloveport stdio");
+        stdin.write_all(&[line, b"\n"].concat()).expect("writing to gloveport stdio");
+    }
+
+    /// The next message, whatever it answers.
+    ///
+    /// # Panics
+    /// Where none comes, or something else than a message.
+    pub fn next_message(&self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).expect("a message");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
     }
 
     /// Begins a request in the stateless form; its id.

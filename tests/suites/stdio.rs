@@ -82,6 +82,38 @@ fn lines_are_answered_with_lines_and_nothing_else_stands_there() {
 }
 
 #[test]
+fn what_no_client_should_send_is_answered_with_its_code_and_harms_nobody() {
+    let pair = pair();
+    let client = client(&pair);
+    let call =
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"say","arguments":{"word":"x"}}}"#;
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let arguments = format!(r#"{{"word":{}}}"#, deep(100_000));
+    let rows = [
+        ("no JSON", "{".to_owned(), -32700),
+        ("a line that is too long", "x".repeat(5 << 20), -32700),
+        ("an empty batch", "[]".to_owned(), -32600),
+        ("a batch", format!("[{call},{call}]"), -32600),
+        ("no method", r#"{"jsonrpc":"2.0","id":7}"#.to_owned(), -32600),
+        ("id null", r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#.to_owned(), -32600),
+        ("a key twice", call.replace(r#""word":"x""#, r#""word":"x","word":"y""#), -32600),
+        ("deep nesting", call.replace(r#"{"word":"x"}"#, &arguments), -32700),
+    ];
+    for (what, line, code) in rows {
+        client.send_raw(line.as_bytes());
+        let answer = client.next_message();
+        assert_eq!(answer["error"]["code"], code, "{what}: {answer:#}");
+        assert_eq!(client.call("say", json!({"word": "after it"})).stdout(), "after it", "{what}");
+    }
+    client.send_raw(format!("\u{feff}{call}").as_bytes());
+    let answer = client.next_message();
+    assert_eq!(answer["result"]["isError"], false, "a byte order mark is passed over: {answer:#}");
+    let chain = std::fs::read_to_string(pair.state.join("audit.jsonl")).expect("the audit chain");
+    let runs = chain.lines().filter(|line| line.contains(r#""kind":"accepted""#)).count();
+    assert_eq!(runs, 9, "something of a refused message ran");
+}
+
+#[test]
 fn one_long_call_holds_up_nothing_else() {
     let pair = pair();
     let client = client(&pair);

@@ -4,6 +4,7 @@
 use super::pair;
 use gloveport_tests::mcp::Endpoint;
 use gloveport_tests::{clients, processes, programs};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -65,15 +66,20 @@ fn the_typescript_sdk_in_the_legacy_era() {
     goes_the_whole_way(|| clients::node("typescript_sdk_v2.mjs"), &["legacy"]);
 }
 
-/// Runs the inspector's command line.
-fn inspect(endpoint: &Endpoint, words: &[&str]) -> Output {
+/// The inspector's command line.
+fn inspector(endpoint: &Endpoint, words: &[&str]) -> Command {
     let place = programs::target().join("clients/node/node_modules/.bin");
     let mut command = Command::new(place.join("node"));
     command.arg(place.join("mcp-inspector")).arg("--cli").arg(endpoint.url()).args(["--transport", "http"]);
     if let Some(token) = &endpoint.token {
         command.arg("--header").arg(format!("Authorization: Bearer {token}"));
     }
-    command.args(words).stdin(Stdio::null()).output().expect("starting the inspector")
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+fn inspect(endpoint: &Endpoint, words: &[&str]) -> Output {
+    inspector(endpoint, words).output().expect("starting the inspector")
 }
 
 fn document(output: &Output) -> Value {
@@ -103,4 +109,28 @@ fn the_inspector_s_command_line_in_both_eras() {
     let refused = inspect(&stranger, &["--method", "tools/list"]);
     assert!(!refused.status.success(), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("auth"), "{refused:?}");
+}
+
+#[test]
+fn the_inspector_s_command_line_asks_for_progress_and_gives_up_when_it_is_interrupted() {
+    let pair = pair();
+    let tree = json!({"params": {"words": ["daemon", "20000"]}}).to_string();
+    for era in ["legacy", "modern"] {
+        // It prints no progress; that the answer comes in a stream with progress before it does no harm.
+        let call = ["--method", "tools/call", "--protocol-era", era];
+        let steps = ["--tool-name", "steps", "--tool-metadata", "progressToken=7"];
+        let called = document(&inspect(&pair, &[&call[..], &steps].concat()));
+        assert_eq!(called["structuredContent"]["success"], true, "{era}: {called:#}");
+
+        // It has no way to cancel but Ctrl-C.
+        let probe = ["--tool-name", "probe", "--tool-args-json", &tree];
+        let mut waiting = inspector(&pair, &[&call[..], &probe].concat());
+        let mut waiting = waiting.stdout(Stdio::null()).spawn().expect("starting the inspector");
+        processes::wait_until("the call runs", Duration::from_secs(30), || {
+            processes::of(pair.scene.run.number).len() >= 2
+        });
+        kill_process(Pid::from_child(&waiting), Signal::INT).expect("Ctrl-C");
+        waiting.wait().expect("waiting for the inspector");
+        processes::wait_until_gone(pair.scene.run.number, Duration::from_secs(1));
+    }
 }

@@ -6,6 +6,7 @@ use gloveport_tests::http::{self, Request, Response};
 use gloveport_tests::mcp::{VERSION, finish};
 use gloveport_tests::{Pair, processes};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -201,10 +202,19 @@ fn ending_a_session_ends_what_runs_in_it() {
 }
 
 #[test]
-fn a_silent_call_becomes_a_stream_and_ends_with_its_result() {
+fn a_silent_call_becomes_a_stream_that_is_kept_alive_and_ends_with_its_result() {
     let pair = pair();
+    // The first comment makes it a stream; the next one comes within the time after which proxies close it.
+    let mut reader = BufReader::new(open(&pair, &pair.request("tools/call", sleeping(90_000, "at last"))));
+    let mut text = String::new();
+    while text.matches(": keep-alive\n\n").count() < 2 {
+        assert!(reader.read_line(&mut text).expect("a stream") > 0, "the stream ended: {text}");
+    }
+    assert!(text.to_lowercase().contains(&format!("content-type: {STREAM}")), "{text}");
+    drop(reader);
+    processes::wait_until_gone(pair.scene.run.number, AT_ONCE);
+
     let response = pair.send(&pair.request("tools/call", sleeping(5600, "at last")));
     assert_eq!(response.header("content-type"), Some(STREAM));
-    assert!(response.text().contains(": keep-alive"), "{}", response.text());
     assert_eq!(stdout(&response), "at last");
 }
