@@ -24,6 +24,7 @@ pub mod processes;
 pub mod programs;
 pub mod scene;
 pub mod signing;
+pub mod sshd;
 pub mod stages;
 pub mod stdio;
 pub mod strace;

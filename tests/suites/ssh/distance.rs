@@ -1,7 +1,7 @@
 //! What a host's distance costs: the way to sshd is made longer by a known time.
 
-use super::server::Place;
 use super::site;
+use gloveport_tests::sshd::Place;
 use gloveport_tests::stdio::Bridge;
 use serde_json::json;
 use std::io::{Read, Write};

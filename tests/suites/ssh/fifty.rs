@@ -1,6 +1,6 @@
 //! Many hosts at once: each an sshd in a network namespace of its own, all behind one bridge.
 
-use super::server::{Keys, Place, Server, router};
+use gloveport_tests::sshd::{Keys, Place, Server, router};
 use gloveport_tests::{Pair, Scene, stdio};
 use serde_json::json;
 use std::process::Command;

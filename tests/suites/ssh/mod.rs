@@ -3,12 +3,13 @@
 
 mod distance;
 mod fifty;
-mod server;
+mod roads;
 
+use gloveport_tests::sshd::{Keys, Server, client};
 use gloveport_tests::stdio::{self, Bridge};
 use gloveport_tests::{Pair, Scene, processes};
 use serde_json::{Value, json};
-use server::{Keys, Server, client};
+use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -161,9 +162,7 @@ fn a_host_key_that_is_not_the_known_one_is_refused() {
     let site = site();
     site.keys.mistake("imposter", &site.keys.loopback(2201));
     // Not even where the user's own configuration would let it pass.
-    let config = site.keys.config();
-    let text = std::fs::read_to_string(&config).expect("the configuration");
-    std::fs::write(&config, format!("{text}Host *\n  StrictHostKeyChecking no\n")).expect("writing");
+    site.keys.configure("*", "  StrictHostKeyChecking no\n");
     let client = site.client(&["imposter"], &[]);
     let refused = client.call("say", json!({"word": "x"}));
     assert!(refused.is_error() && refused.text().contains("Host key verification failed"), "{refused:?}");
@@ -316,6 +315,28 @@ fn the_key_lets_nobody_do_anything_else_on_the_host() {
         copied.stdout.is_empty()
             && !site.server.said().contains("subsystem request for sftp by user root success")
     );
+}
+
+/// What docs/ssh.md has an operator type: `echo … | ssh HOST gloveport stdio`.
+fn ping(site: &Site, host: &str) -> Value {
+    let mut ssh = Command::new("ssh");
+    ssh.arg("-F").arg(site.keys.config()).args([host, "gloveport", "stdio"]);
+    let mut ssh = ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("ssh");
+    let message = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    ssh.stdin.take().expect("a pipe").write_all(message).expect("writing");
+    let printed = ssh.wait_with_output().expect("ssh").stdout;
+    serde_json::from_slice(&printed).unwrap_or_else(|_| panic!("no answer: {printed:?}"))
+}
+
+#[test]
+fn a_ping_by_hand_is_answered_by_the_host_s_daemon_or_says_what_is_missing() {
+    let site = site();
+    assert_eq!(ping(&site, "web1"), json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    let forbidden = site.pair.gloveport(&["token", "deny-user", "root"]);
+    assert!(forbidden.status.success(), "{forbidden:?}");
+    let refused = ping(&site, "web1");
+    let text = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(text.contains("gloveport token allow-user"), "{refused:#}");
 }
 
 #[test]

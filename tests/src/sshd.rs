@@ -1,6 +1,6 @@
 //! Real sshd instances, each with keys and a configuration of its own in the scene's directory.
 
-use gloveport_tests::{Scene, processes, programs, scene, stdio};
+use crate::{Scene, processes, programs, scene, stdio};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::net::TcpStream;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// The keys and the client's configuration that the servers of a test share.
+#[derive(Debug)]
 pub struct Keys {
     directory: PathBuf,
     /// Addresses of this one's own, beginning with 127.
@@ -18,6 +19,7 @@ pub struct Keys {
 }
 
 /// Where a server listens, and how it is run.
+#[derive(Debug)]
 pub struct Place<'a> {
     /// Its address.
     pub address: String,
@@ -28,6 +30,7 @@ pub struct Place<'a> {
 }
 
 /// A running sshd.
+#[derive(Debug)]
 pub struct Server {
     child: Child,
     log: PathBuf,
@@ -101,14 +104,30 @@ impl Keys {
         fs::write(known, list).expect("writing known_hosts");
     }
 
+    /// Adds lines to what the configuration says of a host.
+    pub fn configure(&self, name: &str, lines: &str) {
+        let text = fs::read_to_string(self.config()).expect("the configuration");
+        fs::write(self.config(), format!("{text}Host {name}\n{lines}")).expect("writing the configuration");
+    }
+
     /// Starts a server that lets the client's key do nothing but `gloveport stdio`, with that state directory.
     pub fn serve(&self, state: &Path, place: &Place<'_>) -> Server {
+        let forced = format!("{} --state {} stdio", programs::built("gloveport").display(), state.display());
+        self.start(&format!("command=\"{forced}\",restrict"), place)
+    }
+
+    /// Starts a server that the client's key may pass through, and do nothing else.
+    pub fn serve_jump(&self, place: &Place<'_>) -> Server {
+        self.start("command=\"/bin/false\",restrict,port-forwarding", place)
+    }
+
+    /// Starts a server; `options` are those of the client's key.
+    fn start(&self, options: &str, place: &Place<'_>) -> Server {
         let name = format!("{}_{}", place.address, place.port);
         let file = |end: &str| self.directory.join(format!("{name}.{end}"));
         let (authorized, config, log) = (file("authorized_keys"), file("sshd_config"), file("log"));
-        let forced = format!("{} --state {} stdio", programs::built("gloveport").display(), state.display());
-        let line = format!("command=\"{forced}\",restrict {}\n", self.public("client"));
-        fs::write(&authorized, line).expect("writing authorized_keys");
+        fs::write(&authorized, format!("{options} {}\n", self.public("client")))
+            .expect("writing authorized_keys");
         fs::set_permissions(&authorized, fs::Permissions::from_mode(0o600)).expect("chmod");
         let settings = format!(
             "Port {}\nListenAddress {}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\nStrictModes no\n\
