@@ -1,7 +1,7 @@
 """A client of a gateway: for each line on stdin, `{"list": true}` or `{"calls": [[TOOL, ARGUMENTS], ...]}`, whose
 calls run at once, one line on stdout.
 
-    python fastmcp_gateway_client.py URL
+    python fastmcp_gateway_client.py URL [TOKEN]
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import sys
 import time
 
 from fastmcp import Client
+from fastmcp.client.auth import BearerAuth
 
 
 async def call(client, tool, arguments):
@@ -22,8 +23,8 @@ async def call(client, tool, arguments):
     return {"structured": result.structured_content}
 
 
-async def answer(url, request):
-    async with Client(url) as client:
+async def answer(request, url, token=None):
+    async with Client(url, auth=BearerAuth(token) if token else None) as client:
         if request.get("list"):
             return sorted(tool.name for tool in await client.list_tools())
         begun = time.monotonic()
@@ -32,4 +33,4 @@ async def answer(url, request):
 
 
 for line in sys.stdin:
-    print(json.dumps(asyncio.run(answer(sys.argv[1], json.loads(line)))), flush=True)
+    print(json.dumps(asyncio.run(answer(json.loads(line), *sys.argv[1:]))), flush=True)
