@@ -15,6 +15,7 @@ mod scale;
 mod standing;
 mod subject;
 mod table;
+mod ways;
 
 use gloveport_tests::programs;
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ const PARTS: &[(&str, Part)] = &[
     ("start", standing::cold_start),
     ("catalog", scale::catalog),
     ("clients", scale::clients),
+    ("protocol", ways::protocol),
+    ("ways", ways::ways),
     ("fleet", fleet::fifty_pairs),
 ];
 
