@@ -16,6 +16,7 @@ mod fault_injection;
 mod filter;
 mod fleet;
 mod forgotten_rule;
+mod fuzz_corpus;
 mod lifetimes;
 mod mcp;
 mod namespaces;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The rows of each part.
-const PARTS: [(char, u32); 4] = [('U', 14), ('A', 18), ('S', 11), ('B', 9)];
+const PARTS: [(char, u32); 5] = [('U', 14), ('A', 18), ('S', 11), ('B', 9), ('M', 39)];
 
 /// Each row with the names beside it.
 fn rows() -> BTreeMap<String, Vec<String>> {
