@@ -79,8 +79,9 @@ fn who_did_not_ask_for_tools_hears_nothing_of_them() {
 
 /// A pair whose catalogue grows from one action to two.
 struct Growing {
-    helper: Helper,
+    // The daemon ends before the helper, whose scene must be empty then.
     daemon: Daemon,
+    helper: Helper,
     catalog: Catalog,
     more: Value,
     file: PathBuf,
@@ -101,7 +102,7 @@ impl Growing {
         let helper = preparation.start_as_it_is();
         let daemon = helper.daemon();
         assert_eq!(daemon.tools(), ["hello", "run_batch"]);
-        Self { helper, daemon, catalog, more: more.json(), file, key }
+        Self { daemon, helper, catalog, more: more.json(), file, key }
     }
 
     /// Writing the file and signing it are two steps, and each may be seen.
