@@ -1,9 +1,11 @@
 #![forbid(unsafe_code)]
 //! The catalogue in force, with all that is settled once when it is loaded: accounts, groups, filters.
 
+use crate::actions::Actions;
 use crate::host::Host;
 use crate::load::Loaded;
 use crate::sandbox::seccomp::{self, FilterKey};
+use crate::sys::memory;
 use crate::users::{Users, number};
 use gloveport_contract::catalog::{Action, Catalog, Risk, Sandbox, is_root_group};
 use seccompiler::BpfProgram;
@@ -35,11 +37,13 @@ impl Identity {
 /// A loaded catalogue.
 pub struct InForce {
     /// The actions.
-    pub catalog: Catalog,
+    pub actions: Actions,
     /// Its SHA-256.
     pub digest: [u8; 32],
     /// Whose signature it bears.
     pub signer: String,
+    /// What an operator should look at, although it is allowed.
+    pub warnings: Vec<String>,
     users: Users,
     filters: BTreeMap<FilterKey, BpfProgram>,
     daemon: (u32, u32),
@@ -59,7 +63,8 @@ impl InForce {
         same_user: bool,
     ) -> Result<Self, String> {
         let mut this = Self {
-            catalog: loaded.catalog,
+            warnings: warnings(&loaded.catalog),
+            actions: loaded.actions,
             digest: loaded.digest,
             signer: loaded.signer,
             users,
@@ -67,7 +72,7 @@ impl InForce {
             daemon,
             same_user,
         };
-        for action in &this.catalog.actions {
+        for action in &loaded.catalog.actions {
             for sandbox in action.sandboxes() {
                 if let Entry::Vacant(vacant) = this.filters.entry(filter_key(action, &sandbox)) {
                     let filter =
@@ -78,17 +83,9 @@ impl InForce {
                 }
             }
         }
+        drop(loaded.catalog);
+        memory::give_back();
         Ok(this)
-    }
-
-    /// What an operator should look at, although it is allowed.
-    pub fn warnings(&self) -> impl Iterator<Item = String> + '_ {
-        self.catalog.actions.iter().filter(|action| action.allow_interpreter).map(|action| {
-            format!(
-                "`{}` may run an interpreter (allow_interpreter): whatever text reaches it runs",
-                action.name
-            )
-        })
     }
 
     /// The filter of one sandbox of an action.
@@ -164,6 +161,18 @@ impl InForce {
              `risk: dangerous` and `host_root: true`"
         ))
     }
+}
+
+fn warnings(catalog: &Catalog) -> Vec<String> {
+    let interpreting = catalog.actions.iter().filter(|action| action.allow_interpreter);
+    interpreting
+        .map(|action| {
+            format!(
+                "`{}` may run an interpreter (allow_interpreter): whatever text reaches it runs",
+                action.name
+            )
+        })
+        .collect()
 }
 
 fn filter_key(action: &Action, sandbox: &Sandbox) -> FilterKey {

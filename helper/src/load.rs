@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! Loads the catalogue: one reading, verified before it is parsed.
 
+use crate::actions::Actions;
 use crate::paths::Paths;
 use crate::signers::{self, SignersError};
 use crate::sshsig::{self, NAMESPACE, SigError};
@@ -19,6 +20,8 @@ pub const SIGNERS_LIMIT: usize = 1024 * 1024;
 pub struct Loaded {
     /// The catalogue.
     pub catalog: Catalog,
+    /// Its actions, unread.
+    pub actions: Actions,
     /// SHA-256 of its file's bytes.
     pub digest: [u8; 32],
     /// Who signed it.
@@ -122,7 +125,10 @@ pub fn verify(bytes: &Bytes<'_>) -> Result<Loaded, LoadError> {
     let catalog: Catalog = serde_json::from_slice(&bytes.catalog)
         .map_err(|error| LoadError::Malformed(catalog_path(), error))?;
     catalog.check().map_err(|error| LoadError::Meaning(catalog_path(), error))?;
-    Ok(Loaded { catalog, digest: hmac_sha256::Hash::hash(&bytes.catalog), signer: signer.principal.clone() })
+    let actions = Actions::keep(&bytes.catalog, &catalog)
+        .map_err(|error| LoadError::Malformed(catalog_path(), error))?;
+    let digest = hmac_sha256::Hash::hash(&bytes.catalog);
+    Ok(Loaded { catalog, actions, digest, signer: signer.principal.clone() })
 }
 
 #[cfg(test)]

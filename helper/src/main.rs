@@ -2,6 +2,7 @@
 //! `gloveport-helper`: the privileged half of gloveport. It verifies the catalogue, checks every request
 //! again, confines and runs programs, and has every decision recorded. `AUDIT.md` is the way in.
 
+mod actions;
 mod args;
 mod audit;
 mod cgroup;

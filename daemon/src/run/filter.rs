@@ -6,6 +6,7 @@
 use super::report::Filters;
 use gloveport_contract::catalog::{Action, Filter};
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::Look;
 
 /// Longest pattern of a caller, characters.
 const PATTERN_LENGTH: usize = 200;
@@ -18,6 +19,9 @@ const LINE: usize = 1 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct FilterPlan {
     matching: Option<Regex>,
+    /// Finds, in many lines at once, where one that matches may begin; none where a pattern speaks of the
+    /// text's ends, which are a line's here.
+    finding: Option<Regex>,
     exclude: Option<Regex>,
     cut: Cut,
 }
@@ -60,6 +64,7 @@ impl FilterPlan {
         };
         Ok(Self {
             matching: filters.matching.as_deref().map(|pattern| compile("match", pattern)).transpose()?,
+            finding: filters.matching.as_deref().and_then(in_many_lines),
             exclude: filters.exclude.as_deref().map(|pattern| compile("exclude", pattern)).transpose()?,
             cut: match (filters.head, filters.tail, filters.count) {
                 (Some(count), _, _) => Cut::Head(lines("head", count)?),
@@ -113,6 +118,17 @@ fn compile(name: &str, pattern: &str) -> Result<Regex, String> {
         })
 }
 
+/// The pattern for many lines at once: what it finds in one line it finds there too, and sometimes more.
+fn in_many_lines(pattern: &str) -> Option<Regex> {
+    let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).utf8(false).build();
+    let ends = parser.parse(pattern).ok()?.properties().look_set();
+    if ends.contains(Look::Start) || ends.contains(Look::End) {
+        return None;
+    }
+    let mut builder = RegexBuilder::new(pattern);
+    builder.multi_line(true).size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE).build().ok()
+}
+
 /// What is left of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
@@ -159,6 +175,12 @@ impl LineFilter {
         }
         let mut rest = bytes;
         while !rest.is_empty() && !self.is_done() {
+            if self.line.is_empty() && self.verdict.is_none() {
+                rest = self.skip(rest);
+                if rest.is_empty() {
+                    return;
+                }
+            }
             let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
             let (part, later) = rest.split_at(end);
             rest = later;
@@ -184,6 +206,25 @@ impl LineFilter {
                 self.verdict = None;
             }
         }
+    }
+
+    /// Passes over whole lines that cannot match.
+    fn skip<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        let Some(finding) = &self.plan.finding else { return bytes };
+        // A carriage return may belong to a line's end, which is no matter of the pattern's.
+        if memchr::memchr(b'\r', bytes).is_some() {
+            return bytes;
+        }
+        let whole = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        let (lines, _) = bytes.split_at(whole);
+        let next = match finding.find(lines) {
+            Some(found) => {
+                let before = lines.get(..found.start()).unwrap_or_default();
+                memchr::memrchr(b'\n', before).map_or(0, |end| end + 1)
+            }
+            None => whole,
+        };
+        bytes.get(next..).unwrap_or_default()
     }
 
     /// What is left.
@@ -311,6 +352,27 @@ mod tests {
         ];
         for (filters, expected, count) in cases {
             assert_eq!(filtered(&filters, 1000, TEXT), (expected.into(), false, count), "{filters:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_passed_over_at_once_is_what_no_line_matches() {
+        let patterns = [
+            "a", "^b", "b$", "^$", r"a\s*b", "[^a]b", r"\bb\b", r"\Bb", r"\Aa", r"b\z", "(?-m)^a", "(?s)a.b",
+            "(?i)A$", "^", "$", "", "b|^a", r"\s", r"\r", "a\n?b", "(?R)b$", "a.b",
+        ];
+        for text in ["a b\n\nb\nab\na\n b \n\nba\nend", "a b\r\n\r\nb\nab\r\na\rb\n\rb\r\nba\nend\r"] {
+            for pattern in patterns {
+                let by_line = compile("match", pattern).expect("a pattern");
+                let end = |line: &str| line.strip_suffix('\n').unwrap_or(line).len();
+                let content =
+                    |line: &str| line.get(..end(line)).map(|l| l.strip_suffix('\r').unwrap_or(l).to_owned());
+                let matches =
+                    |line: &&str| content(line).is_some_and(|line| by_line.is_match(line.as_bytes()));
+                let expected: String = text.split_inclusive('\n').filter(matches).collect();
+                let filters = Filters { matching: Some(pattern.into()), ..Filters::default() };
+                assert_eq!(filtered(&filters, 1000, text).0, expected, "{pattern:?} in {text:?}");
+            }
         }
     }
 

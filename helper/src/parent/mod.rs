@@ -337,7 +337,7 @@ impl<'a> Parent<'a> {
     fn announce(&self) {
         notify::ready(&self.sentence());
         log::info(self.sentence());
-        self.in_force.iter().flat_map(InForce::warnings).for_each(log::warning);
+        self.in_force.iter().flat_map(|in_force| &in_force.warnings).for_each(log::warning);
     }
 
     fn catalog_record(&self, kind: Kind) -> Record {
@@ -360,7 +360,7 @@ impl<'a> Parent<'a> {
             (Some(in_force), None) => format!(
                 "catalogue {} with {} actions, signed by {}, is in force",
                 hex(&in_force.digest).get(..12).unwrap_or_default(),
-                in_force.catalog.actions.len(),
+                in_force.actions.count(),
                 in_force.signer
             ),
             (Some(_), Some(reason)) => format!("an older catalogue stays in force: {reason}"),

@@ -85,7 +85,7 @@ pub fn decide<'a>(run: &Run, scope: &Scope, in_force: &'a InForce, now: u64) -> 
     if run.digest != in_force.digest {
         return refuse(RefusalCode::Stale, "another catalogue is in force: read it again".into());
     }
-    let Some(action) = in_force.catalog.action(&run.action) else {
+    let Some(action) = in_force.actions.get(&run.action) else {
         return refuse(RefusalCode::UnknownAction, "no such action in the catalogue in force".into());
     };
     if let Err(rule) = scope.permits(&action.name, action.risk, now) {

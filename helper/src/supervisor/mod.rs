@@ -204,7 +204,7 @@ impl Supervisor<'_> {
             detail: self.reason.unwrap_or("no catalogue is in force").to_owned(),
         })?;
         record.catalog = Some(gloveport_contract::catalog::hex(&in_force.digest));
-        if let Some(action) = in_force.catalog.action(&request.action) {
+        if let Some(action) = in_force.actions.get(&request.action) {
             records::name_arguments(record, action, &request.args);
         }
         let decided = decide::decide(request, scope, in_force, now())?;

@@ -30,9 +30,9 @@ impl Supervisor<'_> {
     fn unsupported(&self) -> impl Iterator<Item = Unsupported> {
         self.in_force.into_iter().flat_map(|in_force| {
             let preparing = Preparing { host: self.host, in_force, same_user: self.options.same_user };
-            in_force.catalog.actions.iter().filter_map(move |action| {
-                let reason = preparing.supports(action).err()?;
-                Some(Unsupported { action: action.name.clone(), reason: short(&reason) })
+            in_force.actions.iter().filter_map(move |action| {
+                let reason = preparing.supports(&action).err()?;
+                Some(Unsupported { action: action.name, reason: short(&reason) })
             })
         })
     }

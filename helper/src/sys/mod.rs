@@ -5,6 +5,7 @@
 pub mod descriptors;
 pub mod execute;
 pub mod kernel;
+pub mod memory;
 pub mod mount;
 pub mod process;
 
