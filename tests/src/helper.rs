@@ -16,7 +16,7 @@ use std::time::Duration;
 pub const TOKEN: &str = "gp_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// Supervisors that wait for a connection while nothing runs.
-pub const AHEAD: usize = 2;
+pub const AHEAD: usize = 1;
 
 /// A running helper. Stopped when it is dropped.
 #[derive(Debug)]

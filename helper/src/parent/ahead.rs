@@ -8,8 +8,8 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, socketpair};
 use nix::unistd::Pid;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// One while another is at work, and one for a second caller.
-pub const AHEAD: usize = 2;
+/// How many: the next is forked when a run has ended, and each costs memory while it waits.
+pub const AHEAD: usize = 1;
 
 /// What the byte beside a connection says.
 const STATUS_ONLY: u8 = b's';
