@@ -27,15 +27,16 @@ pub struct Strace {
 
 impl Strace {
     /// Attaches to processes that wait in a system call, and to whatever they fork from now on, with further
-    /// words such as `-einject=setgroups:error=EPERM`. `pids` tells which ones there are at the moment; where
-    /// that has changed meanwhile, it is done again. What is recorded lies in a file for each process, whose
+    /// words such as `-einject=setgroups:error=EPERM`. `pids` tells which ones there are at the moment, the one
+    /// that forks last; where that has changed meanwhile, it is done again. What is recorded lies in a file for each process, whose
     /// names begin with `files`.
     ///
     /// # Panics
     /// Where strace does not come to attach.
     pub fn attach(pids: &dyn Fn() -> Vec<u32>, files: &Path, words: &[String]) -> Self {
         for _ in 0..5 {
-            let this = Self::start(&pids(), files, words);
+            let first = pids();
+            let this = Self::start(&first, files, words);
             // The call that a process waits in is begun again, and is the first one of its record. Before
             // that strace may hold the process without looking at its calls yet.
             let has_begun = |pid: &u32| {
@@ -44,7 +45,8 @@ impl Strace {
             };
             let begun = Instant::now();
             while begun.elapsed() < Duration::from_secs(5) {
-                if pids().iter().all(has_begun) {
+                // Only then is looked which ones there are: one that is forked from now on is followed.
+                if first.last().is_some_and(has_begun) && pids().iter().all(has_begun) {
                     return this;
                 }
                 sleep(Duration::from_millis(5));
