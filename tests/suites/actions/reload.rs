@@ -157,10 +157,9 @@ fn a_bad_new_catalogue_keeps_the_old_one_and_is_told_everywhere() {
         list()["_meta"]["gloveport/catalog"].as_str().is_some_and(|reason| reason.contains("signature"))
     });
     assert!(list()["tools"].as_array().is_some_and(|tools| tools.iter().any(|tool| tool["name"] == "hello")));
-    let log = pair.log();
     for half in ["gloveport-helper", "gloveportd"] {
         let told = |line: &str| line.contains(half) && line.contains("older catalogue stays in force");
-        assert!(log.lines().any(told), "{half}: {log}");
+        processes::wait_until("its log tells it", PATIENCE, || pair.log().lines().any(told));
     }
     assert!(super::audit(&pair.state).contains("\"reloaded\""));
     // And a good one ends it.
