@@ -23,6 +23,8 @@ pub mod pair;
 pub mod processes;
 pub mod programs;
 pub mod scene;
+pub mod scratch;
+pub mod servers;
 pub mod signing;
 pub mod sshd;
 pub mod stages;

@@ -1,7 +1,8 @@
 //! What runs on this machine, as `/proc` tells it.
 
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,25 @@ pub fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
     line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+}
+
+/// Everything that a process has mapped to write to and that can be read.
+///
+/// # Panics
+/// Where the process is not there.
+pub fn memory(pid: u32) -> Vec<u8> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("the maps");
+    let mut file = File::open(format!("/proc/{pid}/mem")).expect("the memory");
+    let mut all = Vec::new();
+    for line in maps.lines().filter(|line| line.contains(" rw")) {
+        let (from, to) = line.split(' ').next().and_then(|range| range.split_once('-')).expect("a range");
+        let bound = |text: &str| u64::from_str_radix(text, 16).expect("an address");
+        let mut part = vec![0; usize::try_from(bound(to) - bound(from)).expect("a size")];
+        if file.seek(SeekFrom::Start(bound(from))).is_ok() && file.read_exact(&mut part).is_ok() {
+            all.extend(part);
+        }
+    }
+    all
 }
 
 /// Asks until the answer is yes; how long that took.

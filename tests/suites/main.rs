@@ -17,6 +17,7 @@ mod filter;
 mod fleet;
 mod forgotten_rule;
 mod fuzz_corpus;
+mod handlers;
 mod lifetimes;
 mod mcp;
 mod namespaces;

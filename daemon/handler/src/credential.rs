@@ -30,14 +30,20 @@ impl Credential {
         let Some(name) = &call.config.credential else {
             return Ok(Self::default());
         };
-        let wrong = || {
+        Self::parse(name, &call.credential()?)
+    }
+
+    /// Reads a credential file's content.
+    ///
+    /// # Errors
+    /// It is no credential. The message holds none of it.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Failure> {
+        // The parser's own message would quote the line that it dislikes.
+        let credential: Self = toml::from_slice(bytes).map_err(|_| {
             Failure::configuration(format!(
                 "the credential `{name}` is not TOML with user, password, ca, cert, key as strings"
             ))
-        };
-        let bytes = call.credential()?;
-        // The parser's own message would quote the line that it dislikes.
-        let credential: Self = toml::from_slice(&bytes).map_err(|_| wrong())?;
+        })?;
         match (&credential.cert, &credential.key) {
             (Some(_), None) | (None, Some(_)) => Err(Failure::configuration(format!(
                 "the credential `{name}` has only one of cert and key: a client certificate needs both"

@@ -4,10 +4,11 @@
 //! The helper starts it like any program, as `run_as` and inside the sandbox that its signed configuration
 //! needs. Descriptors: 0 content, 3 configuration, 4 input, 5 credential. It prints one JSON value and exits
 //! with 0, with 1 and `{"error": …}` for what it refused or could not do, or with 64 for a configuration
-//! that it cannot work with.
+//! that it cannot work with. `gloveport-handler --check NAME CONFIGURATION` looks at a credential ([`check`]).
 
 mod answer;
 mod call;
+mod check;
 mod credential;
 mod failure;
 mod files;
@@ -34,8 +35,13 @@ fn main() -> ExitCode {
 }
 
 fn run(max_output: usize) -> Result<Answer, Failure> {
-    let name = std::env::args().nth(1).unwrap_or_default();
-    let handler = match name.as_str() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let name = match words.as_slice() {
+        ["--check", name, configuration] => return check::run(name, configuration),
+        words => words.first().copied().unwrap_or_default(),
+    };
+    let handler = match name {
         "log_search" => log_search::run,
         "mysql_query" => mysql_query::run,
         "redis_command" => redis_command::run,

@@ -4,9 +4,11 @@
 
 mod common;
 
-use common::{Answer, Scratch, Server, answers, call, certificates, free_port};
+use common::{Answer, call};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use gloveport_tests::scratch::Scratch;
+use gloveport_tests::servers::{Server, answers, certificates, free_port};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;

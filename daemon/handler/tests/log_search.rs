@@ -4,9 +4,11 @@
 
 mod common;
 
-use common::{Answer, Scratch, call, must};
+use common::{Answer, call};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use gloveport_tests::scratch::Scratch;
+use gloveport_tests::servers::must;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::fs::symlink;

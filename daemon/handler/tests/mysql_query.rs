@@ -4,8 +4,11 @@
 
 mod common;
 
-use common::{Answer, Call, Scratch, Server, answers, call, certificates, finish, free_port, must};
+use common::{Answer, Call, call, finish};
+use gloveport_tests::scratch::Scratch;
+use gloveport_tests::servers::{MariaDb, certificates, must};
 use serde_json::{Value, json};
+use std::ops::Deref;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -34,71 +37,20 @@ CREATE SEQUENCE s;
 CREATE FUNCTION harmless() RETURNS INT DETERMINISTIC RETURN 1;
 "#;
 
-struct Maria {
-    server: Server,
-    socket: String,
-    port: u16,
+struct Maria(MariaDb);
+
+impl Deref for Maria {
+    type Target = MariaDb;
+    fn deref(&self) -> &MariaDb {
+        &self.0
+    }
 }
 
 fn start() -> Maria {
-    let scratch = Scratch::new();
-    certificates(&scratch.0);
-    let root = scratch.root().to_owned();
-    must("chmod", &["-R", "a+rX", &root]);
-    let is_root = must("id", &["-u"]).trim() == "0";
-    let data = scratch.path("data");
-    std::fs::create_dir(&data).unwrap();
-    let mut user: Vec<&str> = Vec::new();
-    if is_root {
-        // MariaDB does not run as root, and the package of the server alone brings no account for it.
-        must("chown", &["nobody", &root, &data]);
-        user.push("--user=nobody");
-    }
-    let data = format!("--datadir={data}");
-    // Its own: a server that starts removes what it takes for left-over temporary tables of another.
-    let temporary = format!("--tmpdir={root}");
-    let install =
-        ["--no-defaults", &data, &temporary, "--auth-root-authentication-method=normal", "--skip-test-db"];
-    must("mariadb-install-db", &[&install[..], &user].concat());
-    let port = free_port();
-    let socket = scratch.path("maria.sock");
-    let options = [
-        temporary,
-        format!("--socket={socket}"),
-        format!("--port={port}"),
-        format!("--pid-file={root}/pid"),
-        format!("--ssl-ca={root}/ca.pem"),
-        format!("--ssl-cert={root}/server.pem"),
-        format!("--ssl-key={root}/server.key"),
-        format!("--secure-file-priv={root}/data"),
-    ];
-    must("chmod", &["a+r", &format!("{root}/server.key")]);
-    let mut program =
-        vec!["mariadbd", "--no-defaults", &data, "--bind-address=127.0.0.1", "--skip-name-resolve"];
-    program.extend([
-        "--innodb-buffer-pool-size=16M",
-        "--innodb-log-file-size=8M",
-        "--plugin-load-add=auth_ed25519",
-    ]);
-    program.extend(options.iter().map(String::as_str));
-    program.extend(&user);
-    let mut server = Server::start(scratch, &program);
-    server.wait_for("mariadbd", || answers(port));
-    let maria = Maria { server, socket, port };
-    maria.admin(SETUP);
-    maria
+    Maria(MariaDb::start(SETUP))
 }
 
 impl Maria {
-    fn admin(&self, sql: &str) -> String {
-        // Statements end at `//` where there is one: the body of a function holds semicolons.
-        let end = if sql.contains("//") { "--delimiter=//" } else { "--delimiter=;" };
-        must(
-            "mariadb",
-            &["--no-defaults", "-uroot", "-N", end, &format!("--socket={}", self.socket), "-e", sql],
-        )
-    }
-
     fn call(&self, sql: &str, values: Value) -> Call {
         let config = json!({ "server": self.socket, "database": "app" });
         call("mysql_query", config, json!({ "sql": sql, "values": values })).credential(CREDENTIAL)
@@ -106,11 +58,6 @@ impl Maria {
 
     fn query(&self, sql: &str) -> Answer {
         self.call(sql, json!([])).run()
-    }
-
-    fn running(&self) -> bool {
-        self.admin("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader' AND command <> 'Sleep'").trim()
-            != "0"
     }
 }
 
@@ -246,7 +193,7 @@ fn rows_bytes_and_time_are_bounded_and_a_cancelled_statement_ends_on_the_server(
 
     let (child, scratch, max_output) = with(json!({ "timeout": "60s" }), slow).start();
     let until = Instant::now() + Duration::from_secs(20);
-    while !maria.running() {
+    while !maria.is_busy_for("reader") {
         assert!(Instant::now() < until, "the statement never began");
     }
     let killed = Instant::now();
@@ -256,7 +203,7 @@ fn rows_bytes_and_time_are_bounded_and_a_cancelled_statement_ends_on_the_server(
     assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
     assert_eq!((answer.code, answer.value), (143, Value::Null));
     let until = Instant::now() + Duration::from_secs(2);
-    while maria.running() {
+    while maria.is_busy_for("reader") {
         assert!(Instant::now() < until, "the statement goes on without its client");
     }
 }

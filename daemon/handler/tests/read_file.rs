@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{Scratch, call, must};
+use common::call;
+use gloveport_tests::scratch::Scratch;
+use gloveport_tests::servers::must;
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};

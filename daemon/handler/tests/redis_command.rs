@@ -4,69 +4,19 @@
 
 mod common;
 
-use common::{Answer, Call, Scratch, Server, answers, call, certificates, free_port, must};
+use common::{Answer, Call, call};
+use gloveport_tests::scratch::Scratch;
+use gloveport_tests::servers::{Redis, certificates, free_port, must};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-
-struct Redis {
-    server: Server,
-    socket: String,
-    port: u16,
-    tls_port: u16,
-}
 
 /// The account that an administrator would make for the handler: it reads, and nothing else.
 const CREDENTIAL: &str = "user = \"reader\"\npassword = \"canary-4711\"\n";
 
-fn start(further: &[&str]) -> Redis {
-    let scratch = Scratch::new();
-    certificates(&scratch.0);
-    let (port, tls_port) = (free_port(), free_port());
-    let at = |name: &str| scratch.path(name);
-    let socket = at("redis.sock");
-    let (port_text, tls_text) = (port.to_string(), tls_port.to_string());
-    let (ca, cert, key, dir) = (at("ca.pem"), at("server.pem"), at("server.key"), scratch.root().to_owned());
-    let acl = scratch.write(
-        "users.acl",
-        "user default on nopass ~* &* +@all\nuser reader on >canary-4711 ~app:* resetchannels -@all +get +mget +hget +hlen +ttl +type +exists +strlen +llen +scard +zcard +scan +info +select\n",
-    );
-    let mut program = vec![
-        "redis-server",
-        "--bind",
-        "127.0.0.1",
-        "--port",
-        &port_text,
-        "--tls-port",
-        &tls_text,
-        "--unixsocket",
-        &socket,
-        "--unixsocketperm",
-        "777",
-        "--dir",
-        &dir,
-        "--save",
-        "",
-        "--aclfile",
-        &acl,
-        "--tls-ca-cert-file",
-        &ca,
-        "--tls-cert-file",
-        &cert,
-        "--tls-key-file",
-        &key,
-        "--tls-auth-clients",
-        "optional",
-    ];
-    program.extend(further);
-    let mut server = Server::start(scratch, &program);
-    server.wait_for("redis-server", || answers(port));
-    Redis { server, socket, port, tls_port }
-}
+const USERS: &str = "user default on nopass ~* &* +@all\nuser reader on >canary-4711 ~app:* resetchannels -@all +get +mget +hget +hlen +ttl +type +exists +strlen +llen +scard +zcard +scan +info +select\n";
 
-impl Redis {
-    fn admin(&self, words: &[&str]) -> String {
-        must("redis-cli", &[&["-s", &self.socket], words].concat())
-    }
+fn start(further: &[&str]) -> Redis {
+    Redis::start(USERS, further)
 }
 
 fn command(server: &str, words: &[&str]) -> Call {

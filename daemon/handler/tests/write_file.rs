@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{Answer, Scratch, call, must};
+use common::{Answer, call};
+use gloveport_tests::scratch::Scratch;
+use gloveport_tests::servers::must;
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::{Value, json};
 use std::fs;

@@ -4,8 +4,7 @@ use super::{assert_ran, assert_unsupported, killed_by, printed, serves};
 use gloveport_contract::packet::{Event, Outcome, Request, Value};
 use gloveport_tests::{Scene, processes};
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -107,7 +106,7 @@ fn nothing_of_a_call_stays_in_the_helpers_memory() {
     let helper = scene.helper(&[action]);
     let finished = helper.run(helper.call("say", &[("word", CANARY.into())]));
     assert_eq!(finished.stdout.trim(), CANARY);
-    let memory = memory_of(helper.pid());
+    let memory = processes::memory(helper.pid());
     let holds = |text: &str| memory.windows(text.len()).any(|window| window == text.as_bytes());
     // What is read is the helper's memory: the catalogue is in it.
     assert!(holds("An action of a test."));
@@ -115,22 +114,6 @@ fn nothing_of_a_call_stays_in_the_helpers_memory() {
     // Nobody else reads it: the process is not dumpable.
     let status = fs::metadata(format!("/proc/{}/environ", helper.pid())).expect("a process");
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&status), 0);
-}
-
-/// Everything that a process has mapped and that can be read.
-fn memory_of(pid: u32) -> Vec<u8> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("the maps");
-    let mut file = File::open(format!("/proc/{pid}/mem")).expect("the memory");
-    let mut all = Vec::new();
-    for line in maps.lines().filter(|line| line.contains(" rw")) {
-        let (from, to) = line.split(' ').next().and_then(|range| range.split_once('-')).expect("a range");
-        let bound = |text: &str| u64::from_str_radix(text, 16).expect("an address");
-        let mut part = vec![0; usize::try_from(bound(to) - bound(from)).expect("a size")];
-        if file.seek(SeekFrom::Start(bound(from))).is_ok() && file.read_exact(&mut part).is_ok() {
-            all.extend(part);
-        }
-    }
-    all
 }
 
 #[test]

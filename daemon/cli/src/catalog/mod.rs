@@ -167,6 +167,9 @@ fn parse(file: &Path, bytes: &[u8]) -> Result<Catalog, Failure> {
 }
 
 /// The catalogue of a file.
-fn load(file: &Path) -> Result<Catalog, Failure> {
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn load(file: &Path) -> Result<Catalog, Failure> {
     parse(file, &bytes(file)?)
 }

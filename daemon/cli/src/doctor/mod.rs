@@ -2,6 +2,7 @@
 //! `gloveport doctor`: what is wrong on this host, why, and the way out.
 
 mod client;
+mod credentials;
 mod files;
 mod host;
 mod running;
@@ -11,7 +12,7 @@ use crate::mcp::DaemonArgs;
 use crate::{health, out};
 use clap::Args;
 use gloveportd::paths::Paths;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// What is wrong on this host, why, and the way out.
@@ -28,7 +29,7 @@ pub struct DoctorArgs {
 }
 
 /// How a check came out, in rising order; the exit code is the highest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// As it should be.
@@ -85,8 +86,13 @@ pub fn run(args: &DoctorArgs, paths: &Paths) -> Outcome {
         }
         None => {
             let helper = health::helper(paths);
-            [host::examine(paths, helper.is_ok()), files::examine(paths), running::examine(paths, &helper)]
-                .concat()
+            [
+                host::examine(paths, helper.is_ok()),
+                files::examine(paths),
+                credentials::examine(paths),
+                running::examine(paths, &helper),
+            ]
+            .concat()
         }
     };
     let worst = checks.iter().map(|check| check.status).max().unwrap_or(State::Ok);

@@ -55,7 +55,7 @@ impl Login {
         let failed = |error: Broken| error.of(&format!("the login at {}", self.server));
         let mut connection = Connection::new(net::connect(&self.server, self.patience)?);
         let packet = connection.receive().map_err(failed)?;
-        let greeting = greeting(&packet).ok_or(Broken::Protocol).map_err(failed)?;
+        let greeting = greeting(&packet).ok_or(Broken::PROTOCOL).map_err(failed)?;
         if greeting.capabilities & NEEDED != NEEDED {
             return Err(Failure::refused(format!("{} is too old a server", self.server)));
         }
@@ -115,7 +115,7 @@ impl Login {
                 Some((0x00, _)) => return Ok(()),
                 Some((0xfe, rest)) => {
                     let mut fields = Fields(rest);
-                    plugin = fields.until_nul().ok_or(Broken::Protocol).map_err(failed)?.to_vec();
+                    plugin = fields.until_nul().ok_or(Broken::PROTOCOL).map_err(failed)?.to_vec();
                     let scramble = fields.0.strip_suffix(&[0]).unwrap_or(fields.0);
                     let answer = self.answer(&plugin, scramble).ok_or_else(|| self.unknown(&plugin))?;
                     connection.send(&answer).map_err(failed)?;
@@ -133,10 +133,10 @@ impl Login {
                         self.server
                     )));
                 }
-                _ => return Err(failed(Broken::Protocol)),
+                _ => return Err(failed(Broken::PROTOCOL)),
             }
         }
-        Err(failed(Broken::Protocol))
+        Err(failed(Broken::PROTOCOL))
     }
 
     fn unknown(&self, plugin: &[u8]) -> Failure {

@@ -4,6 +4,7 @@
 //! Three barriers stand one behind the other: the statement is parsed and allow-listed by kind and
 //! function; the transaction is read-only; and the account should be allowed nothing but reading.
 
+pub mod account;
 mod cancel;
 mod classify;
 mod functions;

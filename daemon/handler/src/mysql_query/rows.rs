@@ -3,6 +3,7 @@
 
 use super::value::Column;
 use super::wire::{Broken, Connection, Fields, is_end, server_error};
+use crate::net;
 use serde_json::Value;
 
 /// Most columns of a result; MariaDB's own limit is 4096.
@@ -33,23 +34,23 @@ pub fn receive(connection: &mut Connection, limits: &Limits) -> Result<ResultSet
     let packet = connection.receive()?;
     let mut set = ResultSet { columns: Vec::new(), rows: Vec::new(), limit: None };
     // A packet that begins with 0 says that there are no columns at all.
-    let count = Fields(&packet).length().filter(|count| *count <= COLUMNS).ok_or(Broken::Protocol)?;
+    let count = Fields(&packet).length().filter(|count| *count <= COLUMNS).ok_or(Broken::PROTOCOL)?;
     if count == 0 {
         return Ok(set);
     }
     for _ in 0..count {
-        let column = Column::read(&connection.receive()?).ok_or(Broken::Protocol)?;
+        let column = Column::read(&connection.receive()?).ok_or(Broken::PROTOCOL)?;
         set.columns.push(column);
     }
     if !is_end(&connection.receive()?) {
-        return Err(Broken::Protocol);
+        return Err(Broken::PROTOCOL);
     }
     let names: usize = set.columns.iter().map(|column| column.name.len() * 2 + 48).sum();
     let mut room = limits.bytes.saturating_sub(names);
     loop {
         // A row that is longer than everything that may be shown is not read.
         let packet = match connection.receive_within(limits.bytes + ROW_FRAME) {
-            Err(Broken::Large(_)) => {
+            Err(Broken::Wire(net::Broken::Large(_))) => {
                 set.limit = Some("max_bytes");
                 return Ok(set);
             }
@@ -65,7 +66,7 @@ pub fn receive(connection: &mut Connection, limits: &Limits) -> Result<ResultSet
             set.limit = Some("max_rows");
             return Ok(set);
         }
-        let row = row(&set.columns, &packet).ok_or(Broken::Protocol)?;
+        let row = row(&set.columns, &packet).ok_or(Broken::PROTOCOL)?;
         match room.checked_sub(super::cost(&row)) {
             Some(rest) => room = rest,
             None => {

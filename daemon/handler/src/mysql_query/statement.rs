@@ -21,10 +21,10 @@ pub fn run(
 ) -> Result<ResultSet, Broken> {
     connection.begin(&[&[PREPARE], sql.as_bytes()].concat())?;
     let packet = connection.receive()?;
-    let mut fields = Fields(packet.strip_prefix(&[0]).ok_or(Broken::Protocol)?);
+    let mut fields = Fields(packet.strip_prefix(&[0]).ok_or(Broken::PROTOCOL)?);
     let head = (fields.u32(), fields.u16(), fields.u16());
     let (Some(id), Some(columns), Some(parameters)) = head else {
-        return Err(Broken::Protocol);
+        return Err(Broken::PROTOCOL);
     };
     for list in [parameters, columns] {
         if list > 0 {

@@ -2,7 +2,7 @@
 //! The packets of the MySQL protocol. A packet's length is checked before it is read.
 
 use crate::failure::Failure;
-use crate::net::Stream;
+use crate::net::{self, Stream};
 use std::io::{self, BufReader, Read, Write};
 
 /// Longest packet that is sent; longer ones would have to be split.
@@ -13,8 +13,8 @@ const LARGEST_META: usize = 64 * 1024;
 /// Why there is no result.
 #[derive(Debug)]
 pub enum Broken {
-    /// The connection failed or ended.
-    Connection(io::Error),
+    /// There is no answer.
+    Wire(net::Broken),
     /// The server refused.
     Server {
         /// Its number for the reason.
@@ -22,33 +22,32 @@ pub enum Broken {
         /// Its words.
         message: String,
     },
-    /// A packet is longer than what may be read.
-    Large(usize),
-    /// Not what the protocol has in that place.
-    Protocol,
+}
+
+impl From<net::Broken> for Broken {
+    fn from(broken: net::Broken) -> Self {
+        Self::Wire(broken)
+    }
 }
 
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Self {
-        Self::Connection(error)
+        Self::Wire(error.into())
     }
 }
 
 impl Broken {
+    /// Not what the protocol has in that place.
+    pub const PROTOCOL: Self = Self::Wire(net::Broken::Protocol);
+
     /// Says it of a step.
     pub fn of(self, what: &str) -> Failure {
         match self {
-            Self::Connection(error) => Failure::system(what, error),
+            Self::Wire(broken) => broken.of(what),
             Self::Server { code: 1969 | 3024, .. } => Failure::refused(format!(
                 "{what} was ended by the server: it took longer than the action's builtin_config.timeout"
             )),
             Self::Server { code, message } => Failure::refused(format!("{what}: error {code}: {message}")),
-            Self::Large(length) => {
-                Failure::refused(format!("{what}: a packet of {length} bytes is too long"))
-            }
-            Self::Protocol => {
-                Failure::refused(format!("{what}: the server does not keep to the MySQL protocol"))
-            }
         }
     }
 }
@@ -84,12 +83,12 @@ impl Connection {
             self.stream.read_exact(&mut header)?;
             let [a, b, c, sequence] = header;
             if sequence != self.sequence {
-                return Err(Broken::Protocol);
+                return Err(Broken::PROTOCOL);
             }
             self.sequence = self.sequence.wrapping_add(1);
             let length = u32::from_le_bytes([a, b, c, 0]) as usize;
             if packet.len() + length > most {
-                return Err(Broken::Large(packet.len() + length));
+                return Err(net::Broken::Large(packet.len() + length).into());
             }
             let start = packet.len();
             packet.resize(start + length, 0);
@@ -112,7 +111,7 @@ impl Connection {
     /// Sends one packet in the exchange that is going on.
     pub fn send(&mut self, payload: &[u8]) -> Result<(), Broken> {
         let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() < LARGEST_SENT);
-        let [a, b, c, _] = length.ok_or(Broken::Large(payload.len()))?.to_le_bytes();
+        let [a, b, c, _] = length.ok_or(net::Broken::Large(payload.len()))?.to_le_bytes();
         let mut packet = vec![a, b, c, self.sequence];
         packet.extend_from_slice(payload);
         self.sequence = self.sequence.wrapping_add(1);

@@ -1,7 +1,10 @@
 #![forbid(unsafe_code)]
 //! Connections to a declared server: a Unix socket or TCP, and TLS over it.
 
+mod broken;
 pub mod tls;
+
+pub use broken::Broken;
 
 use crate::failure::Failure;
 use std::io::{self, Read, Write};

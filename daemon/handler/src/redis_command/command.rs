@@ -19,16 +19,10 @@ pub fn check(words: &[&str], config: &BuiltinConfig) -> Result<&'static str, Fai
     let Some((name, arguments)) = words.split_first() else {
         return refuse("command: a list such as [\"GET\", \"key\"]");
     };
-    let allowed = |known: &str| {
-        config.commands.is_empty()
-            || config
-                .commands
-                .iter()
-                .any(|entry| matches!(entry, CommandEntry::Name(name) if name.eq_ignore_ascii_case(known)))
-    };
-    let Some(known) = REDIS_COMMANDS.iter().find(|known| known.eq_ignore_ascii_case(name) && allowed(known))
-    else {
-        let list: Vec<&str> = REDIS_COMMANDS.into_iter().filter(|known| allowed(known)).collect();
+    let known =
+        REDIS_COMMANDS.iter().find(|known| known.eq_ignore_ascii_case(name) && is_listed(known, config));
+    let Some(known) = known else {
+        let list: Vec<&str> = REDIS_COMMANDS.into_iter().filter(|known| is_listed(known, config)).collect();
         let shown = crate::answer::prefix_of(name, 64);
         return refuse(format!("command: `{shown}` is not allowed; allowed are: {}", list.join(", ")));
     };
@@ -46,6 +40,13 @@ pub fn check(words: &[&str], config: &BuiltinConfig) -> Result<&'static str, Fai
         Ok(()) => Ok(known),
         Err(expected) => refuse(format!("command: {known} takes {expected}")),
     }
+}
+
+/// Whether the action lists a command that the handler knows; without a list it has them all.
+pub fn is_listed(known: &str, config: &BuiltinConfig) -> bool {
+    let is =
+        |entry: &CommandEntry| matches!(entry, CommandEntry::Name(name) if name.eq_ignore_ascii_case(known));
+    config.commands.is_empty() || config.commands.iter().any(is)
 }
 
 fn scan(arguments: &[&str]) -> Result<(), &'static str> {

@@ -2,7 +2,7 @@
 //! RESP2, as far as one command and its reply need it. Sizes are checked against a budget before anything
 //! of that size is read.
 
-use crate::failure::Failure;
+use crate::net::Broken;
 use std::io::{self, BufRead, Read, Write};
 
 /// Lists within lists.
@@ -27,38 +27,6 @@ pub enum Reply {
     Bytes(Vec<u8>),
     /// Several replies.
     List(Vec<Reply>),
-}
-
-/// Why there is no reply.
-#[derive(Debug)]
-pub enum Broken {
-    /// The connection failed or ended.
-    Connection(io::Error),
-    /// A value is larger than what may still be read.
-    Large(usize),
-    /// Not RESP2.
-    Protocol,
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Self {
-        Self::Connection(error)
-    }
-}
-
-impl Broken {
-    /// Says it of a command.
-    pub fn of(self, what: &str) -> Failure {
-        match self {
-            Self::Connection(error) => Failure::system(what, error),
-            Self::Large(length) => Failure::refused(format!(
-                "{what}: the reply holds a value of {length} bytes, which is more than this action lets out; nothing of it was read"
-            )),
-            Self::Protocol => {
-                Failure::refused(format!("{what}: the server does not speak the Redis protocol"))
-            }
-        }
-    }
 }
 
 /// Sends a command: a list of byte strings, each with its length, so that no argument can become another.
