@@ -1,19 +1,24 @@
 #![forbid(unsafe_code)]
 //! The daemon's program.
 
+use gloveportd::log::{self, Level};
 use gloveportd::options::{self, Command, HELP};
-use gloveportd::serve;
+use gloveportd::serve::{self, End};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// Exit code of a wrong command line (sysexits.h).
 const USAGE: u8 = 64;
+/// Exit code of a daemon that wants to be started again, which is no failure (EX_TEMPFAIL; the unit names it).
+const AGAIN: u8 = 75;
 
 fn main() -> ExitCode {
+    log::begin();
     let answer = match options::parse(std::env::args_os().skip(1)) {
         Ok(Command::Serve(options)) => {
             return match serve::serve(&options) {
-                Ok(()) => ExitCode::SUCCESS,
+                Ok(End::Told) => ExitCode::SUCCESS,
+                Ok(End::FirstToken) => AGAIN.into(),
                 Err(problem) => fail(&problem, 1),
             };
         }
@@ -28,6 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(problem: &str, code: u8) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "gloveportd: {problem}");
+    // A mistake in the settings comes with the lines that it is in.
+    problem.lines().for_each(|line| log::write(Level::Error, line));
     code.into()
 }

@@ -1,14 +1,26 @@
 #![forbid(unsafe_code)]
-//! Log lines on stderr, with the priority in front that journald reads (sd-daemon(3)).
+//! Log lines on stderr; where the journal reads them, with the priority in front (sd-daemon(3)).
 //!
 //! Whatever a line quotes may come from a hostile peer: control characters are escaped and the length is
 //! bounded, so that a quotation can neither forge a line nor flood the journal.
 
 use std::fmt::{Display, Write as _};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether stderr is the journal's. Found out once: a supervisor's filter no longer lets it look.
+static TO_JOURNAL: AtomicBool = AtomicBool::new(false);
 
 /// Longest line, bytes of text before escaping. A page is more than any reason needs.
 const LINE: usize = 4096;
+
+/// Looks where stderr leads: to the journal, if it is the stream that `JOURNAL_STREAM` names (systemd.exec(5)).
+pub fn begin() {
+    let named = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    let is_named = nix::sys::stat::fstat(std::io::stderr())
+        .is_ok_and(|stream| named == format!("{}:{}", stream.st_dev, stream.st_ino));
+    TO_JOURNAL.store(is_named, Ordering::Relaxed);
+}
 
 /// Something that keeps the helper from its work.
 pub fn error(text: impl Display) {
@@ -27,7 +39,7 @@ pub fn info(text: impl Display) {
 
 fn write(priority: u8, text: &dyn Display) {
     let mut stderr = std::io::stderr();
-    let priority = (!stderr.is_terminal()).then_some(priority);
+    let priority = TO_JOURNAL.load(Ordering::Relaxed).then_some(priority);
     // A log that nobody reads any more is no reason to stop confining programs.
     let _ = stderr.write_all(line(priority, &text.to_string()).as_bytes());
 }

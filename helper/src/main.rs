@@ -49,6 +49,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    log::begin();
     let options = match Options::parse(std::env::args_os().skip(1)) {
         Ok(options) => options,
         Err(reason) => return fail(&reason, 64),

@@ -42,6 +42,27 @@ pub fn group(name: &str) -> Option<u32> {
         .and_then(|fields| fields.get(2)?.parse().ok())
 }
 
+/// The groups that list an account as a member, beside its own.
+pub fn memberships(account: &str) -> Vec<String> {
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    let listed = |fields: &Vec<&str>| members_of(fields).any(|member| member == account);
+    fields(&groups)
+        .filter(listed)
+        .filter_map(|fields| fields.first().map(|name| (*name).to_owned()))
+        .collect()
+}
+
+/// The accounts that a group lists as members.
+pub fn members(group: &str) -> Vec<String> {
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    let found = fields(&groups).find(|fields| fields.first() == Some(&group)).unwrap_or_default();
+    members_of(&found).map(str::to_owned).collect()
+}
+
+fn members_of<'a>(fields: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    fields.get(3).copied().unwrap_or_default().split(',').filter(|member| !member.is_empty())
+}
+
 /// How a missing account comes to be.
 pub fn how_to_add(name: &str) -> String {
     match name {
@@ -80,6 +101,17 @@ mod tests {
         assert_eq!(find_in(PASSWD, "web"), Some(web.clone()));
         assert_eq!(find_in(PASSWD, "33"), Some(web));
         assert_eq!(find_in(PASSWD, "nobody-here"), None);
+    }
+
+    #[test]
+    fn members_are_the_last_field_of_a_group() {
+        let listed = |line: &'static str| {
+            let fields: Vec<&str> = line.split(':').collect();
+            members_of(&fields).collect::<Vec<_>>()
+        };
+        assert_eq!(listed("gloveport:x:990:ana,ben"), ["ana", "ben"]);
+        assert_eq!(listed("gloveport:x:990:"), Vec::<&str>::new());
+        assert_eq!(listed("broken"), Vec::<&str>::new());
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn defaults() -> Result<Vec<PathBuf>, Failure> {
     let place = places.iter().find(|place| complete(place)).ok_or_else(|| {
         let tried: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         Failure::new(format!("the ready catalogues are in none of {}", tried.join(", ")))
-            .remedy("name a directory of YAML files with --catalog DIR, or install the package")
+            .remedy("install the package, or run it in a checkout")
     })?;
     Ok(DEFAULT.iter().map(|name| place.join(name)).collect())
 }

@@ -6,7 +6,6 @@
 //! process that becomes the program, which only that process knows. It needs no code between fork and exec.
 
 use crate::failure::{Failure, Outcome};
-use clap::Args;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
@@ -15,25 +14,37 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// The word that asks for it. It is no command for people: no help, no page and no completion has it.
+pub const WORD: &str = "handover";
 /// The first descriptor that is passed (`SD_LISTEN_FDS_START`).
 const FIRST: i32 = 3;
 
 /// What becomes of this process.
-#[derive(Debug, Args)]
-pub struct HandoverArgs {
-    /// The process that started this one; the program ends when it does
+#[derive(Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// The process that started this one; the program ends when it does.
     parent: i32,
-    /// The program
     program: PathBuf,
-    /// Its arguments
     arguments: Vec<OsString>,
+}
+
+impl Handover {
+    /// What a command line asks for, without the program's name: [`WORD`], the parent, the program and its
+    /// arguments. `None` where it is for people.
+    pub fn asked(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
+        if words.next()? != WORD {
+            return None;
+        }
+        let parent = words.next()?.to_str()?.parse().ok()?;
+        Some(Self { parent, program: words.next()?.into(), arguments: words.collect() })
+    }
 }
 
 /// Becomes the program, with stdin as its descriptor 3 and `/dev/null` as its stdin.
 ///
 /// # Errors
 /// It only returns when that failed.
-pub fn run(args: &HandoverArgs) -> Outcome {
+pub fn run(args: &Handover) -> Outcome {
     let failed = |what: &str, error: std::io::Error| {
         Failure::new(format!("{what} {}: {error}", args.program.display()))
     };
@@ -61,4 +72,20 @@ pub fn run(args: &HandoverArgs) -> Outcome {
         .stdin(Stdio::null())
         .exec();
     Err(failed("cannot start", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_word_with_all_that_it_needs_is_a_handover() {
+        let asked = |line: &str| Handover::asked(line.split(' ').map(OsString::from));
+        let arguments = ["--state".into(), "/s".into()].to_vec();
+        let expected = Handover { parent: 7, program: "/bin/x".into(), arguments };
+        assert_eq!(asked("handover 7 /bin/x --state /s"), Some(expected));
+        for line in ["doctor", "handover", "handover 7", "handover x /bin/x", "up handover 7 /bin/x"] {
+            assert_eq!(asked(line), None, "{line}");
+        }
+    }
 }

@@ -32,7 +32,11 @@ pub fn ensure(paths: &Paths) -> Result<bool, Failure> {
     Ok(is_new)
 }
 
-fn public_half(key: &Path) -> Result<String, Failure> {
+/// Type and public half of a private key, as `trusted_signers` has them.
+///
+/// # Errors
+/// ssh-keygen is missing, or cannot read the key.
+pub fn public_half(key: &Path) -> Result<String, Failure> {
     let output = ssh_keygen(&[OsStr::new("-y"), OsStr::new("-f"), key.as_os_str()], key)?;
     // Type and key, without the comment.
     let fields: Vec<&str> = output.split_whitespace().take(2).collect();

@@ -34,6 +34,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use failure::{Outcome, USAGE};
 use gloveportd::paths::Paths;
+use handover::Handover;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,17 +72,21 @@ enum Command {
     /// Who may call what
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// Become one half, with the socket that is stdin
-    #[command(hide = true)]
-    Handover(handover::HandoverArgs),
 }
 
 fn main() -> ExitCode {
+    if let Some(args) = Handover::asked(std::env::args_os().skip(1)) {
+        return end(handover::run(&args));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
     };
-    match run(&cli) {
+    end(run(&cli))
+}
+
+fn end(outcome: Outcome) -> ExitCode {
+    match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             out::note(format!("gloveport: {failure}"));
@@ -107,7 +112,6 @@ fn run(cli: &Cli) -> Outcome {
         Command::Approve(args) => approval::approve(args, &paths),
         Command::Deny(args) => approval::deny(args, &paths),
         Command::Audit(command) => audit::run(command, &paths),
-        Command::Handover(args) => handover::run(args),
     }
 }
 

@@ -31,11 +31,21 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// How long requests in progress may take after the signal to end. Runs are cancelled then.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Serves until a signal ends it.
+/// Why serving has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Somebody said so.
+    Told,
+    /// There is a token now, and TCP is to be listened on. A process that has confined itself cannot bind it any
+    /// more: whoever started this one starts the next.
+    FirstToken,
+}
+
+/// Serves until a signal ends it, or the first token does.
 ///
 /// # Errors
 /// Why it cannot serve, and the way out.
-pub fn serve(options: &Options) -> Result<(), String> {
+pub fn serve(options: &Options) -> Result<End, String> {
     if rustix::process::geteuid().is_root() && !options.same_user {
         return Err("it must not run as root, it is the half without privilege: start it as its own user \
                     (the service does; `gloveport up` does too)"
@@ -83,7 +93,7 @@ async fn run(
     sockets: Sockets,
     confinement: Confinement,
     manager: Manager,
-) -> Result<(), String> {
+) -> Result<End, String> {
     let policy = Policy::new(paths.clone(), peer);
     // Before the first client: a call that comes at once finds the catalogue. A helper that is still away
     // is no reason not to start.
@@ -121,15 +131,16 @@ async fn run(
     tokio::spawn(manager.watch());
     let keeping = policy.keep_current();
     let ended = tokio::select! {
-        () = ending.come() => Ok(()),
-        () = keeping => Ok(()),
-        () = first_token(&policy), if waits_for_token && manager.restarts() => {
-            return Err("the first token is there: restarting to listen on TCP".into());
-        }
+        () = ending.come() => End::Told,
+        () = keeping => End::Told,
+        () = first_token(&policy), if waits_for_token && manager.restarts() => End::FirstToken,
     };
+    if ended == End::FirstToken {
+        log::write(Level::Info, "the first token is there: starting again, to listen on TCP");
+    }
     manager.stopping();
     acceptor.close(FAREWELL).await;
-    ended
+    Ok(ended)
 }
 
 /// One line for each TCP listener on stdout, for who chose port 0.
@@ -177,7 +188,7 @@ impl Ending {
     }
 }
 
-/// Ends when a token has come. TCP can no longer be bound by then: the process has given that up.
+/// Ends when a token has come.
 async fn first_token(policy: &Policy) {
     let mut changed = policy.changed();
     while policy.snapshot().tokens.tokens.is_empty() {

@@ -10,7 +10,7 @@ use crate::sys::process::{self, Reaped, Used};
 use crate::wire::{self, SendError};
 use crate::{log, tree};
 use gloveport_contract::catalog::{Action, Builtin, OnDisconnect, OnError};
-use gloveport_contract::packet::{Event, Outcome, Usage};
+use gloveport_contract::packet::{Event, Outcome, RefusalCode, Usage};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -186,7 +186,14 @@ impl<'a> Course<'a> {
         match recorded {
             Ok(receipt) => self.tell(&Event::Ended { receipt }),
             // Without a receipt there is no end that a daemon could report as recorded.
-            Err(error) => log::error(error),
+            Err(error) => {
+                log::error(format_args!("the end of a run of `{}` is not recorded: {error}", action.name));
+                let detail = format!(
+                    "the action ran, and its end could not be recorded, so there is no result: {error}. What it \
+                     has changed stays changed: look before calling it again"
+                );
+                self.tell(&Event::Refused { code: RefusalCode::Audit, detail, receipt: None });
+            }
         }
     }
 

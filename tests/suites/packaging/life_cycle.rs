@@ -80,6 +80,9 @@ fn a_token_opens_tcp_and_without_one_local_users_are_served() {
     let token = machine.sh("gloveport token add --name tests");
     wait_until("TCP is open", SOON, || is_listening(&machine));
     machine.wait_until_called(token.trim());
+    // It was started again for that, and nobody who watches for failures was told of one.
+    let log = machine.sh("journalctl --no-pager --unit gloveport");
+    assert!(log.contains("the first token is there") && !log.contains("Failed"), "{log}");
     let bound = machine.sh("ss -Hltn | awk '{print $4}' | grep 8010 | sort");
     assert_eq!(bound.split_whitespace().collect::<Vec<_>>(), ["127.0.0.1:8010", "[::1]:8010"]);
     assert_ne!(machine.run(&call("gp_wrong", "uptime", "{}")).status.code(), Some(0));

@@ -5,6 +5,7 @@
 
 mod confinement;
 mod diagnostics;
+mod doctor;
 mod files;
 mod guide;
 mod life_cycle;

@@ -39,9 +39,7 @@ pub fn check(file: &Path, signers: &Path, paths: &Paths) -> Result<Result<String
     if output.status.success() {
         return Ok(Ok(text(&output.stdout)));
     }
-    let reason = text(&output.stderr);
-    // What journald reads as the priority is not for people.
-    Ok(Err(reason.strip_prefix("<3>").map(str::to_owned).unwrap_or(reason)))
+    Ok(Err(text(&output.stderr)))
 }
 
 /// The helper that belongs to this program: beside it in a build, in `bin_dir` where it is installed.

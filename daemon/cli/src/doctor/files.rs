@@ -3,13 +3,12 @@
 //! should.
 
 use super::Check;
-use crate::catalog;
 use crate::out::count;
 use crate::token::store;
 use crate::{audit, clock, files};
 use gloveportd::config::Config;
 use gloveportd::paths::Paths;
-use rustix::fs::statvfs;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -23,7 +22,6 @@ const NOTHING: u64 = 1024 * 1024;
 pub fn examine(paths: &Paths) -> Vec<Check> {
     let mut checks = owners(paths);
     checks.extend(secrets(paths));
-    checks.push(signature(paths));
     checks.push(tokens(paths));
     checks.push(settings(paths));
     checks.push(room(paths));
@@ -75,25 +73,6 @@ fn secrets(paths: &Paths) -> Vec<Check> {
         vec![Check::ok("secrets", "keys, credentials and the audit log are root's alone")]
     } else {
         open
-    }
-}
-
-fn signature(paths: &Paths) -> Check {
-    if !paths.catalog.exists() {
-        return Check::fail(
-            "catalogue",
-            format!("there is no catalogue at {}", paths.catalog.display()),
-            "`gloveport init` prepares this host; your own: `gloveport catalog build DIR`, then `gloveport catalog sign`",
-        );
-    }
-    match catalog::verify::check(&paths.catalog, &paths.trusted_signers, paths) {
-        Err(failure) => Check::failure("catalogue", &failure),
-        Ok(Ok(verdict)) => Check::ok("catalogue", verdict),
-        Ok(Err(reason)) => Check::fail(
-            "catalogue",
-            reason,
-            "nothing runs until it is put right: build and sign it again, with a key that trusted_signers names",
-        ),
     }
 }
 
@@ -150,6 +129,13 @@ fn room(paths: &Paths) -> Check {
             );
         }
     };
+    if found.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Check::fail(
+            "audit_room",
+            format!("{shown} is mounted read-only: nothing can be recorded, and so nothing runs"),
+            format!("mount -o remount,rw the file system of {shown}"),
+        );
+    }
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let text = format!("{} MiB are free in {shown}", free >> 20);
     let remedy = "free some: with a full disk every run is refused";

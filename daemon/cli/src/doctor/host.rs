@@ -11,6 +11,7 @@ pub fn examine(paths: &Paths, helper_answers: bool) -> Vec<Check> {
     let mut checks = vec![privilege()];
     checks.extend(programs(paths));
     checks.extend(users(paths));
+    checks.extend(groups(paths));
     checks.push(lowest_page());
     if !helper_answers {
         checks.extend([landlock(), children()]);
@@ -63,6 +64,29 @@ fn users(paths: &Paths) -> Vec<Check> {
     // A try-out may run its daemon as anybody.
     let daemon = paths.state.is_none().then_some(accounts::DAEMON);
     daemon.into_iter().chain([accounts::RUN]).map(check).collect()
+}
+
+/// Groups give what the accounts are there to be without. The helper gives a program no group but those that its
+/// action names, so the run account's own are nobody's.
+fn groups(paths: &Paths) -> Vec<Check> {
+    if paths.state.is_some() {
+        return Vec::new();
+    }
+    let joined = accounts::memberships(accounts::DAEMON).into_iter().map(|group| {
+        Check::warn(
+            "groups",
+            format!("the daemon's account is also in the group {group}, and may do what that may"),
+            format!("gpasswd --delete {} {group}, then systemctl restart gloveport", accounts::DAEMON),
+        )
+    });
+    let joining = accounts::members(accounts::DAEMON).into_iter().map(|member| {
+        Check::warn(
+            "groups",
+            format!("{member} is in the daemon's group, and may read its settings and its tokens' scopes"),
+            format!("gpasswd --delete {member} {}", accounts::DAEMON),
+        )
+    });
+    joined.chain(joining).collect()
 }
 
 /// Without the helper nobody here may ask the kernel for the version; its name in the list tells that much.

@@ -2,10 +2,14 @@
 //! `gloveport doctor`: what is wrong on this host, why, and the way out.
 
 mod client;
+mod clock;
 mod credentials;
 mod files;
 mod host;
+mod modes;
 mod running;
+mod trust;
+mod units;
 
 use crate::failure::{Failure, Outcome};
 use crate::mcp::DaemonArgs;
@@ -88,8 +92,12 @@ pub fn run(args: &DoctorArgs, paths: &Paths) -> Outcome {
             let helper = health::helper(paths);
             [
                 host::examine(paths, helper.is_ok()),
+                units::examine(paths),
+                modes::examine(paths),
+                trust::examine(paths, helper.as_ref().ok()),
                 files::examine(paths),
                 credentials::examine(paths),
+                clock::examine(paths),
                 running::examine(paths, &helper),
             ]
             .concat()

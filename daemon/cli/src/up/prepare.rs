@@ -5,8 +5,9 @@ use super::Identity;
 use crate::failure::Failure;
 use crate::token::store;
 use crate::{accounts, catalogs, files, host_key, out};
-use gloveport_contract::catalog::Catalog;
+use gloveport_contract::catalog::{Action, Catalog};
 use gloveport_contract::token::Via;
+use gloveportd::accounts::uid_of;
 use gloveportd::paths::Paths;
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -24,8 +25,9 @@ const TOKEN: &str = "try";
 /// The first of these that cannot be made.
 pub fn prepare(paths: &Paths, sources: &[PathBuf], identity: &Identity) -> Result<String, Failure> {
     let catalog =
-        if sources.is_empty() { catalogs::build(&catalogs::defaults()?)? } else { catalogs::build(sources)? };
+        if sources.is_empty() { catalogs::build(&ready_catalogs()?)? } else { catalogs::build(sources)? };
     accounts_exist(&catalog, identity)?;
+    daemon_is_apart(&catalog, identity)?;
     programs(&paths.bin_dir)?;
     files::directory(&paths.catalog_sources, 0o755)?;
     files::directory(&paths.credentials, 0o700)?;
@@ -33,6 +35,29 @@ pub fn prepare(paths: &Paths, sources: &[PathBuf], identity: &Identity) -> Resul
     host_key::ensure(paths)?;
     catalogs::put_into_force(&catalog, paths)?;
     token(paths, identity)
+}
+
+fn ready_catalogs() -> Result<Vec<PathBuf>, Failure> {
+    catalogs::defaults().map_err(|failure| {
+        failure.remedy("name a directory of YAML files with --catalog DIR, or install the package")
+    })
+}
+
+/// A program with the daemon's account could ask the helper in its name, so the helper would run no such
+/// action. Nobody means that.
+fn daemon_is_apart(catalog: &Catalog, identity: &Identity) -> Result<(), Failure> {
+    let daemon = &identity.account;
+    let is_daemons = |action: &&Action| uid_of(action.run_as()) == Some(daemon.uid);
+    let action = catalog.actions.iter().find(is_daemons);
+    match action.filter(|_| !identity.same_user) {
+        None => Ok(()),
+        Some(action) => Err(Failure::usage(format!(
+            "the daemon would run as {}, and so would programs (the action `{}`): they could ask the helper in \
+             its name, which refuses such actions",
+            daemon.name, action.name
+        ))
+        .remedy("name another user with --daemon-user; without it the daemon runs as `gloveport`")),
+    }
 }
 
 /// The account of the catalogue's programs must be there, or nothing would run. Where the daemon's account

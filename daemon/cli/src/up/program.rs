@@ -3,7 +3,7 @@
 
 use super::Identity;
 use crate::failure::Failure;
-use crate::out;
+use crate::{handover, out};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -47,8 +47,7 @@ impl Program {
     ) -> Result<Self, Failure> {
         let mut command = std::process::Command::new(bin.join("gloveport"));
         command
-            // Behind `--` nothing is an option of ours.
-            .args(["handover", "--"])
+            .arg(handover::WORD)
             .arg(std::process::id().to_string())
             .arg(bin.join(name))
             .args(arguments)
@@ -121,7 +120,7 @@ async fn pass_on(
     let Some(stream) = stream else { return };
     let mut lines = BufReader::new(stream).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let line = out::printable(without_priority(&line));
+        let line = out::printable(&line);
         out::note(format!("{name}: {line}"));
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.len() == LAST_WORDS {
@@ -131,29 +130,11 @@ async fn pass_on(
     }
 }
 
-/// A line without the priority that a journal would read, `<4>`.
-fn without_priority(line: &str) -> &str {
-    let rest = line.strip_prefix('<').and_then(|rest| rest.strip_prefix(|c: char| c.is_ascii_digit()));
-    rest.and_then(|rest| rest.strip_prefix('>')).unwrap_or(line)
-}
-
 fn describe(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => status.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_priority_is_for_the_journal() {
-        assert_eq!(without_priority("<4>disk full"), "disk full");
-        assert_eq!(without_priority("<a>b"), "<a>b");
-        assert_eq!(without_priority("plain"), "plain");
     }
 }

@@ -123,6 +123,16 @@ fn make_reachable(directory: &Path, identity: &Identity) -> Result<(), Failure> 
     let shown = directory.display();
     match fs::symlink_metadata(directory) {
         Err(_) => files::directory(directory, 0o755)?,
+        Ok(found) if found.is_symlink() => {
+            let target = fs::canonicalize(directory).map(|real| real.display().to_string());
+            return Err(Failure::new(format!(
+                "{shown} is a symbolic link, which could lead elsewhere tomorrow"
+            ))
+            .remedy(match target {
+                Ok(target) => format!("name where it leads: --state {target}"),
+                Err(_) => "it leads nowhere: name a directory with --state DIR".to_owned(),
+            }));
+        }
         Ok(found) if !found.is_dir() => {
             return Err(
                 Failure::new(format!("{shown} is no directory")).remedy("name another with --state DIR")
@@ -222,6 +232,22 @@ mod tests {
         assert!(second.what().contains("another `gloveport up`"), "{second}");
         drop(first);
         State::open(Some(directory.clone()), &somebody()).unwrap();
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_link_is_no_state_directory_and_the_message_names_where_it_leads() {
+        let directory = scratch("linked");
+        files::directory(&directory, 0o755).unwrap();
+        let link = scratch("link");
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&directory, &link).unwrap();
+        let refused = make_reachable(&link, &somebody()).unwrap_err();
+        assert!(refused.what().contains("is a symbolic link"), "{refused}");
+        let real = fs::canonicalize(&directory).unwrap();
+        assert!(refused.way_out().unwrap().ends_with(&format!("--state {}", real.display())), "{refused}");
+        make_reachable(&real, &somebody()).unwrap();
+        fs::remove_file(link).unwrap();
         fs::remove_dir_all(directory).unwrap();
     }
 

@@ -61,7 +61,8 @@ pub enum Event {
         /// The record.
         receipt: Receipt,
     },
-    /// It does not run. Recorded where it could be.
+    /// It does not run; or, after its steps and with [`RefusalCode::Audit`], it ran and its end is not recorded.
+    /// Recorded where it could be.
     Refused {
         /// The kind of reason.
         code: RefusalCode,
