@@ -1,6 +1,6 @@
 # What can be done here. Everything is built in one profile, so that nothing is built twice.
 
-.PHONY: help run build package test test-package test-vm soak fuzz bench lint fmt clean
+.PHONY: help run build package reproducible test test-package test-vm soak fuzz bench lint fmt clean
 .DEFAULT_GOAL := help
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -11,6 +11,7 @@ help:
 	@echo "make run          build, then try gloveport on this machine, in the foreground"
 	@echo "make build        the four programs, in $(TARGET)/release"
 	@echo "make package      the .deb and the .rpm, in dist/ (PROFILE=distribution: smaller, takes longer)"
+	@echo "make reproducible a second build elsewhere, and whether it gives the same bytes; slow"
 	@echo "make test         everything that continuous integration checks (needs root)"
 	@echo "make test-package the part of it that installs the packages and boots a system with them"
 	@echo "make test-vm      the .deb in an emulated machine with a stock kernel; slow, and in nothing else"
@@ -38,6 +39,9 @@ package: build
 	@packaging/package.sh
 	@ls dist/*.deb dist/*.rpm
 
+reproducible:
+	@packaging/reproducible.sh
+
 test:
 	@tests/run.sh
 
@@ -48,7 +52,7 @@ test-vm: build
 	@packaging/test-vm.sh
 
 soak:
-	@cargo nextest run --release -p gloveport-tests --run-ignored only
+	@cargo nextest run --locked --release -p gloveport-tests --run-ignored only
 
 fuzz:
 	@packaging/prerequisites.sh fuzz
@@ -56,8 +60,8 @@ fuzz:
 
 bench: build
 	@packaging/prerequisites.sh bench
-	@cargo build --quiet --release -p gloveport-probe
-	@cargo bench --quiet -p gloveport-tests --bench gloveport-bench -- $(ARGS)
+	@cargo build --locked --quiet --release -p gloveport-probe
+	@cargo bench --locked --quiet -p gloveport-tests --bench gloveport-bench -- $(ARGS)
 
 lint:
 	@packaging/prerequisites.sh tools

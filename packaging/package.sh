@@ -29,7 +29,7 @@ umask 022
 
 # Nothing is made twice of the same files.
 programs=${CARGO_TARGET_DIR:-target}/${PROFILE:-release}
-stamp=$(find "$programs"/gloveport{,d,-helper,-handler} Cargo.lock ./*.md docs packaging systemd -type f -print0 | sort -z |
+stamp=$(find "$programs"/gloveport{,d,-helper,-handler} Cargo.lock ./*.md docs helper/AUDIT.md helper/crates.txt packaging systemd -type f -print0 | sort -z |
     xargs -0 sha256sum | sha256sum)
 [ "$(cat "$dist/.stamp" 2>/dev/null)" = "$stamp" ] && exit
 

@@ -38,7 +38,7 @@ man:                man-db:               man-db
 mandoc:             mandoc:               mandoc
 mariadbd-safe:      mariadb-server:       mariadb-server
 mariadb:            mariadb-client-core:  mariadb
-mmdebstrap:         mmdebstrap:           mmdebstrap
+mmdebstrap:         mmdebstrap:           -
 nginx:              nginx-light:          nginx
 npm:                npm:                  nodejs-npm
 openssl:            openssl:              openssl
@@ -83,18 +83,26 @@ as_root() {
     fi
 }
 
+# A host may have both: the one that its system is made with comes first on Debian and its kin.
+if command -v apt-get >/dev/null; then MANAGER=apt
+elif command -v dnf >/dev/null; then MANAGER=dnf
+else MANAGER=none
+fi
+
 install_packages() {
     say "installing from the distribution: $*"
-    if command -v apt-get >/dev/null; then
+    case $MANAGER in
+    apt)
         as_root apt-get -qq -o DPkg::Lock::Timeout=300 update
         # At run level 1 no package starts its service: only the programs are wanted.
         as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y \
             -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@" >/dev/null
-    elif command -v dnf >/dev/null; then
-        as_root dnf -q -y install "$@" >/dev/null
-    else
-        fail "neither apt-get nor dnf is here; install by hand: $*"
-    fi
+        ;;
+    dnf)
+        as_root dnf -q -y --setopt=install_weak_deps=False install "$@" >/dev/null
+        ;;
+    *) fail "neither apt-get nor dnf is here; install by hand: $*" ;;
+    esac
 }
 
 # install_missing TABLE: the packages of those commands that are not in PATH, in one go.
@@ -105,7 +113,7 @@ install_missing() {
         # System directories are searched too: ip and ping may live where a user's PATH does not lead.
         PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null && continue
         package=$debian
-        if command -v dnf >/dev/null; then package=$fedora; fi
+        if [ $MANAGER = dnf ]; then package=$fedora; fi
         package=${package// /}
         if [ "$package" != - ]; then missing+=("$package"); fi
     done <<<"$1"
@@ -146,8 +154,10 @@ rust() {
 
 tools() {
     install_missing "$TOOLS_TABLE"
-    # Debian splits the module that makes virtual environments from python3.
-    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then install_packages python3-venv; fi
+    # Debian splits the module that makes virtual environments from python3; Fedora does not.
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        if [ $MANAGER = dnf ]; then install_packages python3-libs; else install_packages python3-venv; fi
+    fi
     virtual_environment tools
 }
 

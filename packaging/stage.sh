@@ -43,4 +43,8 @@ packaging/catalog-page.py docs/catalog-reference.md >"$destination/usr/share/man
 put 0644 packaging/completions/gloveport usr/share/bash-completion/completions
 put 0644 packaging/completions/_gloveport usr/share/zsh/site-functions
 put 0644 packaging/completions/gloveport.fish usr/share/fish/vendor_completions.d
-put 0644 SECURITY.md CHANGELOG.md ARCHITECTURE.md docs/*.md usr/share/doc/gloveport
+put 0644 README.md SECURITY.md CHANGELOG.md ARCHITECTURE.md docs/*.md usr/share/doc/gloveport
+put 0644 helper/AUDIT.md helper/crates.txt usr/share/doc/gloveport/helper
+put 0644 docs/examples/* usr/share/doc/gloveport/examples
+# docs/ is this directory here: no link may lead into one below it.
+sed -i 's#](docs/#](#g' "$destination"/usr/share/doc/gloveport/*.md

@@ -36,7 +36,7 @@ await_prerequisites() {
 }
 
 step "formatting (make fmt puts it right)" cargo fmt --all --check
-step "dependencies: bans, licences, sources" cargo-deny --log-level error check bans licenses sources
+step "dependencies: bans, licences, sources" cargo-deny --locked --log-level error check bans licenses sources
 step "the helper alone: its crates and its size" tests/helper.sh
 
 # clippy is the compiler here: what it builds is what is tested, and a warning fails the build.
@@ -44,8 +44,8 @@ export RUSTC_WORKSPACE_WRAPPER=clippy-driver
 export CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 
 step "the programs" packaging/build.sh
-step "the probe" cargo rustc --quiet --release -p gloveport-probe --bin gloveport-probe -- \
+step "the probe" cargo rustc --locked --quiet --release -p gloveport-probe --bin gloveport-probe -- \
     -C target-feature=+crt-static
-step "the suites" cargo nextest run --release --workspace --no-run --cargo-quiet
+step "the suites" cargo nextest run --locked --release --workspace --no-run --cargo-quiet
 step "what the suites need" await_prerequisites
-step "the tests" cargo-nextest nextest run --release --workspace --cargo-quiet "$@"
+step "the tests" cargo-nextest nextest run --locked --release --workspace --cargo-quiet "$@"
