@@ -4,6 +4,7 @@
 
 use gloveport_tests::{Pair, Scene, processes};
 use serde_json::{Value, json};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn pair() -> Pair {
@@ -230,6 +231,41 @@ fn what_merely_looks_dangerous_runs() {
     // A file's name is no secret, though a password's label ends in the same word.
     let counted = run(&pair, "grep -c ^root: /etc/passwd /etc/group");
     assert_eq!(counted["stdout"], "/etc/passwd:1\n/etc/group:1\n", "{counted:#}");
+}
+
+/// Case 26 as it was reported. Git is in a test catalogue, not in the free-form tool.
+#[test]
+fn an_option_whose_name_contains_a_dangerous_word_is_an_option() {
+    let scene = Scene::new();
+    let repository = scene.own_directory("repository");
+    let script =
+        "git init -q && git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m first";
+    let made = Command::new("setpriv")
+        .args([&format!("--reuid={}", scene.run.number), &format!("--regid={}", scene.run.number)])
+        .args(["--clear-groups", "sh", "-c", script])
+        .current_dir(&repository)
+        .env("HOME", &repository)
+        .status();
+    assert!(made.expect("git").success());
+    let git = json!({
+        "name": "git", "exec": "/usr/bin/git", "words": ["log"], "long": ["format=", "oneline"], "short": "n:",
+        "operands": "0..4",
+    });
+    let catalog = scene.linux_agent(&[git]);
+    let pair = scene.pair_of(&[&catalog]);
+    let git = |command: &str| {
+        let arguments = json!({"command": command, "cwd": repository});
+        pair.call("execute_command", arguments).structured().clone()
+    };
+    let log = git("git log --format=%s");
+    assert_eq!(log["stdout"], "first\n", "{log:#}");
+    for refused in
+        ["git format-patch -1", "git log --output=x", "git -c core.pager=id log", "git log --ext-diff"]
+    {
+        let result = git(refused);
+        let error = result["error"].as_str().unwrap_or_default();
+        assert!(error.starts_with("Command blocked by policy"), "{refused}: {result:#}");
+    }
 }
 
 #[test]

@@ -180,7 +180,9 @@ fn another_program_at_the_port_and_a_host_without_token_or_daemon_are_found() {
     remedy(&machine, "tokens", "fail", "no token");
     remedy(&machine, "listen", "warn", "nothing listens");
     machine.sh("systemctl enable --now gloveport");
-    machine.sh("systemd-run --quiet --unit other --socket-property=ListenStream=127.0.0.1:8010 /bin/sleep infinity");
+    machine.sh(
+        "systemd-run --quiet --unit other --socket-property=ListenStream=127.0.0.1:8010 /bin/sleep infinity",
+    );
     remedy(&machine, "listen", "fail", "another program listens");
     // It cannot listen there and says so; systemd goes on trying.
     machine.sh("gloveport token add --name tests");

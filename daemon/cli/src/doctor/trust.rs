@@ -98,7 +98,14 @@ fn sources(paths: &Paths) -> Option<Check> {
             format!(
                 "{shown} has {}, so no new catalogue can be built of it: {}",
                 count(mistakes.len(), "mistake"),
-                mistakes.first().map(ToString::to_string).unwrap_or_default()
+                // Its place and what it is; lint shows the line too.
+                mistakes
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default()
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
             ),
             "`gloveport catalog lint` shows all of them",
         ),
