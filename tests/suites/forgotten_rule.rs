@@ -50,6 +50,7 @@ fn pair() -> Pair {
     let root = scene.own_directory("own");
     fs::write(format!("{root}/file"), "b\na\n").expect("writing");
     let rule = |path: &str, network: &str| {
+        let network = if network == "none" { json!(network) } else { json!([network]) };
         json!({
             "name": path.rsplit('/').next(), "exec": path, "any": true, "allow_interpreter": true,
             "sandbox": {"read": [scene.root], "network": network},
