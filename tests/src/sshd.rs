@@ -172,6 +172,13 @@ impl Place<'_> {
 }
 
 impl Server {
+    /// Waits until it listens, in whichever namespace.
+    pub fn await_listening(&self) {
+        processes::wait_until("sshd listens", Duration::from_secs(60), || {
+            self.said().contains("Server listening on")
+        });
+    }
+
     /// How many connections have logged in.
     pub fn logins(&self) -> usize {
         self.said().matches("Accepted publickey").count()

@@ -100,6 +100,7 @@ mod alone {
                 keys.serve(&pairs[number / usize::from(PER_PAIR)].state, &place)
             })
             .collect();
+        servers.iter().for_each(Server::await_listening);
 
         let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut command = Command::new("ip");

@@ -59,13 +59,13 @@ fn synchronised(paths: &Paths) -> Check {
     });
     let remedy = "timedatectl set-ntp true, or another time service";
     match answer.as_deref() {
-        Ok("yes") => Check::ok("clock", "it is synchronised"),
+        Ok("yes") => Check::ok("clock_sync", "it is synchronised"),
         Ok("no") => Check::warn(
-            "clock",
+            "clock_sync",
             format!("it is not synchronised: records bear its time, and {ending} tokens and users end by it"),
             remedy,
         ),
-        _ => Check::warn("clock", "timedatectl does not say whether it is synchronised", remedy),
+        _ => Check::warn("clock_sync", "timedatectl does not say whether it is synchronised", remedy),
     }
 }
 
