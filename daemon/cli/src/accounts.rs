@@ -5,7 +5,7 @@
 use crate::failure::Failure;
 use std::fs;
 
-pub use gloveportd::accounts::name_of;
+pub use gloveportd::accounts::{name_of, uid_of};
 
 /// The daemon's account on an installed host.
 pub const DAEMON: &str = "gloveport";

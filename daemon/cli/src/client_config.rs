@@ -3,8 +3,10 @@
 
 use crate::failure::Outcome;
 use crate::stdio::Target;
+use crate::token::store;
 use crate::{address, out};
 use clap::{Args, ValueEnum};
+use gloveport_contract::token::Via;
 use gloveportd::paths::Paths;
 use serde_json::{Value, json};
 
@@ -83,6 +85,12 @@ pub fn run(args: &ClientConfigArgs, paths: &Paths) -> Outcome {
             args.client.name()
         ));
     }
+    if args.client == Client::Ufo
+        && !starts
+        && let Some(token) = &token
+    {
+        warn_of_header(token, paths);
+    }
     let access = Access {
         url: given(&args.url).unwrap_or_else(|| address::of_daemon(paths)),
         token: token.unwrap_or_else(|| PLACEHOLDER.to_owned()),
@@ -91,6 +99,21 @@ pub fn run(args: &ClientConfigArgs, paths: &Paths) -> Outcome {
     out::note(args.client.place());
     out::line(args.client.settings(&access));
     Ok(0)
+}
+
+/// UFO sends no header: a token that counts in a header alone would be refused at every call. Where the token
+/// is not known here, that much is said.
+fn warn_of_header(secret: &str, paths: &Paths) {
+    let way = "gloveport token add --name ufo --via path";
+    let tokens = store::read(paths).unwrap_or_default();
+    match tokens.find(secret) {
+        Some(token) if token.via.contains(&Via::Path) => {}
+        Some(token) => out::note(format!(
+            "warning: UFO sends no header, and `{}` counts in no URL: every call would be refused. Make another: {way}",
+            token.name
+        )),
+        None => out::note(format!("UFO sends no header: the token must be one that was made by `{way}`")),
+    }
 }
 
 /// What follows `gloveport`.

@@ -106,7 +106,10 @@ pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        // An integer beyond 64 bits is read as one, too.
+        Value::Number(number) if number.is_f64() => {
+            "a number with a fraction, an exponent or more than 64 bits"
+        }
         Value::Number(_) => "an integer",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",

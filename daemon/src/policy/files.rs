@@ -86,7 +86,7 @@ pub(super) fn catalog(paths: &Paths, digest: [u8; 32]) -> Result<Catalog, String
 }
 
 /// The uids that the catalogue's actions run as.
-pub(super) fn run_as_uids(catalog: &Catalog) -> BTreeSet<u32> {
+pub fn run_as_uids(catalog: &Catalog) -> BTreeSet<u32> {
     let accounts: BTreeSet<&str> = catalog.actions.iter().map(|action| action.run_as()).collect();
     accounts.into_iter().filter_map(accounts::uid_of).collect()
 }

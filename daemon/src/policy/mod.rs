@@ -11,6 +11,7 @@ use crate::helper::{self, HelperError, Peer, Status};
 use crate::log::{self, Level};
 use crate::paths::Paths;
 use files::Stamp;
+pub use files::run_as_uids;
 use gloveport_contract::catalog::Catalog;
 use gloveport_contract::packet::Layer;
 use gloveport_contract::token::Tokens;
@@ -218,7 +219,7 @@ impl Policy {
         };
         let run_as = match &catalog {
             _ if same_catalog(&catalog, &old.catalog) => old.run_as,
-            Ok(catalog) => files::run_as_uids(catalog),
+            Ok(catalog) => run_as_uids(catalog),
             Err(_) => BTreeSet::new(),
         };
         let unsupported =

@@ -167,8 +167,23 @@ impl Tokens {
     }
 }
 
+/// Longest pattern of `allow`, bytes: no name is longer.
+const PATTERN: usize = 64;
+
+/// Whether a pattern can match a name at all.
+fn is_pattern(pattern: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-*?".contains(&b);
+    (1..=PATTERN).contains(&pattern.len()) && pattern.bytes().all(allowed)
+}
+
 impl Scope {
     fn check(&self) -> Result<(), String> {
+        if let Some(pattern) = self.allow.iter().find(|pattern| !is_pattern(pattern)) {
+            return Err(format!(
+                "allow `{pattern}` matches no action: write a name, or a part of one with * and ? \
+                 (service_*), of 1 to {PATTERN} of A-Z a-z 0-9 . _ - * ?"
+            ));
+        }
         match &self.hours {
             Some(hours) if parse_hours(hours).is_none() => Err(format!("hours `{hours}`: write 08:00-18:00")),
             _ => Ok(()),

@@ -4,13 +4,16 @@
 mod scope;
 pub mod store;
 
+use crate::accounts::Account;
 use crate::failure::{Failure, Outcome};
-use crate::{accounts, out};
+use crate::{accounts, catalog, out};
 use clap::{Args, Subcommand, ValueEnum};
 use gloveport_contract::token::{LocalUser, Token, Tokens, Via};
 use gloveportd::paths::Paths;
+use gloveportd::policy::run_as_uids;
 use scope::ScopeArgs;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Who may call what.
 #[derive(Debug, Subcommand)]
@@ -199,6 +202,7 @@ fn revoke(wanted: &str, paths: &Paths) -> Outcome {
 
 fn allow_user(args: &AllowUserArgs, paths: &Paths) -> Outcome {
     let account = accounts::find(&args.user)?;
+    refuse_run_as(paths, &account)?;
     let scope = args.scope.scope()?;
     store::edit(paths, |tokens| {
         tokens.local_users.retain(|user| user.uid != account.uid);
@@ -207,6 +211,24 @@ fn allow_user(args: &AllowUserArgs, paths: &Paths) -> Outcome {
     })?;
     out::note(format!("{} (uid {}) may call over {}", account.name, account.uid, paths.mcp_socket.display()));
     Ok(0)
+}
+
+/// A program of a run must not start runs: the daemon refuses an account that actions run as, so listing it
+/// would only look like a permission.
+fn refuse_run_as(paths: &Paths, account: &Account) -> Result<(), Failure> {
+    let mut uids: BTreeSet<u32> = accounts::uid_of(accounts::RUN).into_iter().collect();
+    // Without a catalogue nothing runs as anybody. One that comes into force later is the daemon's to compare.
+    if let Ok(catalog) = catalog::load(&paths.catalog) {
+        uids.extend(run_as_uids(&catalog));
+    }
+    if !uids.contains(&account.uid) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "actions run as {} (uid {}): a program that is run could start others through the local socket",
+        account.name, account.uid
+    ))
+    .remedy("allow the user whose agent calls; `gloveport catalog show` tells as whom actions run"))
 }
 
 fn deny_user(user: &str, paths: &Paths) -> Outcome {
