@@ -131,14 +131,17 @@ fn ask(question: &str) -> Result<Option<String>, Failure> {
 fn decide(directory: &Path, call: &Pending, answer: Answer, reason: &str) -> Outcome {
     // It may have been given up since it was shown.
     find(directory, &call.id)?;
-    let by =
-        std::env::var("SUDO_USER").unwrap_or_else(|_| accounts::name_of(rustix::process::getuid().as_raw()));
-    let decision = Decision { answer, digest: call.digest.clone(), by, reason: reason.to_owned() };
+    let decision = Decision { answer, digest: call.digest.clone(), by: who(), reason: reason.to_owned() };
     let bytes = serde_json::to_vec(&decision).map_err(|error| Failure::new(error.to_string()))?;
     files::replace(&directory.join(format!("{}.decision", call.id)), &bytes, 0o600, None)?;
     let word = if answer == Answer::Approve { "approved" } else { "denied" };
     out::line(format!("{word}: {} ({})", out::printable(&call.action), call.id));
     Ok(0)
+}
+
+/// The person who decides, for the record: the one behind sudo.
+pub fn who() -> String {
+    std::env::var("SUDO_USER").unwrap_or_else(|_| accounts::name_of(rustix::process::getuid().as_raw()))
 }
 
 /// What waits under that id.

@@ -36,6 +36,18 @@ impl Connection {
         Ok(Self { stream, buffer: vec![0; BUFFER] })
     }
 
+    /// Has the run ended, whatever its action says of a closed connection. Its events go on to the end.
+    ///
+    /// # Errors
+    /// `Lost`.
+    pub async fn end(&self, by: String) -> Result<(), HelperError> {
+        let packet = Request::End { by }.encode().map_err(HelperError::TooLarge)?;
+        self.stream
+            .async_io(Interest::WRITABLE, || socket::send(self.stream.as_fd(), &packet))
+            .await
+            .map_err(|_| HelperError::Lost)
+    }
+
     /// The next event with its descriptors; `None` when the helper has closed.
     ///
     /// # Errors

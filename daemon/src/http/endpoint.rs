@@ -4,7 +4,7 @@
 use super::auth::{Denied, Principal};
 use super::body::BodyError;
 use super::{AppState, Peer, negotiate, reply};
-use crate::mcp::envelope::Message;
+use crate::mcp::envelope::Incoming;
 use crate::mcp::errors::{INVALID_REQUEST, RpcError};
 use crate::mcp::{self, Exchange};
 use axum::extract::{Path, Request, State};
@@ -57,7 +57,7 @@ async fn serve(state: AppState, request: Request, in_path: Option<String>) -> Re
         return refuse(406, "Accept must list both application/json and text/event-stream");
     }
     let message = match state.bodies.read(body).await {
-        Ok(body) => Message::read(&body.bytes),
+        Ok(body) => Incoming::read(&body.bytes),
         Err(BodyError::TooLarge) => {
             return refuse(413, &format!("the body is longer than {} bytes", state.config.body_limit));
         }
@@ -65,7 +65,8 @@ async fn serve(state: AppState, request: Request, in_path: Option<String>) -> Re
         Err(BodyError::Broken) => return refuse(400, "the body broke off"),
     };
     match message {
-        Ok(message) => mcp::answer(exchange, message).await,
+        Ok(Incoming::Message(message)) => mcp::answer(exchange, message).await,
+        Ok(Incoming::Answer(answer)) => mcp::take_answer(&exchange, &answer),
         Err(bad) => reply::error(bad.error.ladder_status(), bad.id.as_ref(), &bad.error),
     }
 }

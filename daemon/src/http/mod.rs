@@ -8,10 +8,12 @@ mod guard;
 mod negotiate;
 pub mod outputs;
 pub mod reply;
+mod runs;
 #[cfg(test)]
 mod tests;
 
 use crate::config::Config;
+use crate::mcp::ledger::Ledger;
 use crate::mcp::sessions::Sessions;
 use crate::mcp::tools::ListingCache;
 use crate::policy::Policy;
@@ -68,6 +70,8 @@ pub struct AppState {
     pub listing: ListingCache,
     /// Memory for large outputs.
     pub outputs: Outputs,
+    /// Runs in progress, and results that are kept.
+    pub ledger: Ledger,
     bodies: BodyReader,
 }
 
@@ -80,6 +84,7 @@ impl AppState {
             sessions: Sessions::new(config.max_sessions),
             listing: ListingCache::default(),
             outputs: Outputs::default(),
+            ledger: Ledger::default(),
             bodies: BodyReader::new(config.body_limit),
             config,
         }
@@ -94,6 +99,8 @@ pub fn router(state: AppState) -> Router {
         .route("/mcp/t/{secret}", any(endpoint::capability))
         .route("/mcp/t/{secret}/", any(endpoint::capability))
         .route("/healthz", any(health))
+        .route("/runs", any(runs::list))
+        .route("/runs/{run}/end", any(runs::end))
         // Also what asks for OAuth metadata: there is none, and 404 says so where 401 would loop.
         .fallback(async || reply::empty(StatusCode::NOT_FOUND))
         .layer(middleware::from_fn_with_state(state.clone(), check_origin))

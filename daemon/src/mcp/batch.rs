@@ -2,11 +2,12 @@
 //! `run_batch`: several commands in one submission, in the form of UFO's dispatcher. Each is a call of its
 //! own, under its own scope and with its own audit record.
 
-use super::call::{Invocation, read_arguments};
+use super::call::Invocation;
 use super::envelope::Members;
 use super::fit::ENCODED_OUTPUT;
 use super::json::kind;
 use super::result::ToolResult;
+use super::tool_call::read_arguments;
 use crate::run::report::Progress;
 use gloveport_contract::catalog::Risk;
 use serde_json::{Value, json};

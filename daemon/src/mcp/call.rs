@@ -2,80 +2,39 @@
 //! One tool call: who, what, with which arguments; then the run, or a refusal that says what would be right.
 
 use super::arguments::{self, Input};
-use super::batch;
 use super::envelope::Members;
 use super::errors::RpcError;
 use super::fit::ENCODED_OUTPUT;
-use super::json::kind;
+use super::ledger::Owner;
+use super::own::Own;
 use super::result::{self, ToolResult};
+use super::{batch, elicit, fetch};
 use crate::http::auth::{Denied, Principal};
 use crate::http::outputs::Place;
 use crate::http::{AppState, Peer};
-use crate::run::report::{Call, Failure, Progress};
-use gloveport_contract::catalog::{Action, Directory, ResultShape};
+use crate::policy::Snapshot;
+use crate::run::live::Live;
+use crate::run::report::{Call, Failure, Progress, Report};
+use gloveport_contract::catalog::{Action, Approval, Directory, ResultShape};
 use gloveport_contract::command;
 use gloveport_contract::limits;
 use gloveport_contract::packet::{Note, RefusalCode};
 use gloveport_contract::plan::{self, Refusal};
 use gloveport_contract::token::{Tokens, Via};
-use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
-/// The parameters of `tools/call`.
-#[derive(Debug)]
-pub struct ToolCall {
-    /// The tool.
-    pub name: String,
-    /// Its arguments.
-    pub arguments: Members,
-    /// The request's `_meta`.
-    pub meta: Members,
-    /// The token by which the client knows progress of this call.
-    pub progress_token: Option<Value>,
-}
-
-impl ToolCall {
-    /// Reads the parameters.
-    ///
-    /// # Errors
-    /// What has another form than the protocol says.
-    pub fn read(mut params: Members) -> Result<Self, RpcError> {
-        let name = match params.remove("name") {
-            Some(Value::String(name)) => name,
-            Some(other) => {
-                return Err(RpcError::params(format!("name: must be a text, not {}", kind(&other))));
-            }
-            None => return Err(RpcError::params("name: required")),
-        };
-        let arguments = read_arguments("arguments", params.remove("arguments"))?;
-        let meta = match params.remove("_meta") {
-            Some(Value::Object(meta)) => meta,
-            _ => Members::new(),
-        };
-        let progress_token = match meta.get("progressToken") {
-            None | Some(Value::Null) => None,
-            Some(token @ Value::String(_)) => Some(token.clone()),
-            Some(Value::Number(token)) if !token.is_f64() => Some(Value::Number(token.clone())),
-            Some(other) => {
-                let problem = format!("progressToken: must be a text or an integer, not {}", kind(other));
-                return Err(RpcError::params(problem));
-            }
-        };
-        Ok(Self { name, arguments, meta, progress_token })
-    }
-}
-
-/// Arguments as an object; left out or null they are empty.
-///
-/// # Errors
-/// Anything else.
-pub fn read_arguments(name: &str, value: Option<Value>) -> Result<Members, RpcError> {
-    match value {
-        None | Some(Value::Null) => Ok(Members::new()),
-        Some(Value::Object(arguments)) => Ok(arguments),
-        Some(other) => Err(RpcError::params(format!("{name}: must be an object, not {}", kind(&other)))),
-    }
+/// How the client's user can be told that a person at the host is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// Not at all, or by progress alone.
+    Unreachable,
+    /// By a result that asks before anything is sent to the helper (2026-07-28), and whether the user goes on;
+    /// `None` where the user was not asked yet.
+    AskedFirst(Option<bool>),
+    /// By a request on the stream of the call, while it waits (the `initialize` revisions).
+    Told,
 }
 
 /// A request that calls tools, and in whose name.
@@ -88,12 +47,33 @@ pub struct Invocation {
     pub peer: Peer,
     /// The client's name and version.
     pub client: String,
+    /// The client's user.
+    pub user: User,
+    /// What a person at the host is asked about the newest call that needs an approval.
+    pub asked: Arc<Mutex<Option<String>>>,
     /// The client's id of the request.
     pub request: String,
 }
 
+/// A call that may be sent to the helper.
+struct Ready<'s> {
+    action: &'s Action,
+    principal: Principal,
+    input: Input,
+    /// What a person at the host will be asked.
+    question: Option<String>,
+}
+
+/// Why a call is not sent.
+enum Stop {
+    /// There is no such tool.
+    Error(RpcError),
+    /// A result says why.
+    Answer(ToolResult),
+}
+
 impl Invocation {
-    /// Calls a tool, and yields the result with its place among the large outputs.
+    /// Calls a tool, and yields the members of its result with its place among the large outputs.
     ///
     /// # Errors
     /// An unknown tool. Everything else that can go wrong is a result.
@@ -102,59 +82,46 @@ impl Invocation {
         name: &str,
         arguments: Members,
         progress: &mpsc::Sender<Progress>,
-    ) -> Result<(ToolResult, Place), RpcError> {
-        let Some(place) = self.state.outputs.take(self.most_output(name, &arguments)).await else {
+    ) -> Result<(Members, Place), RpcError> {
+        let snapshot = self.state.policy.snapshot();
+        let own = self.own_tool(&snapshot, name);
+        let Some(place) = self.state.outputs.take(most_output(&snapshot, own, name, &arguments)).await else {
             let busy = "Busy: as many large outputs are on their way as fit into memory. Try again when one of \
                         them has been read.";
             self.note(&self.principal, name, "busy", "no memory for another large output");
-            return Ok((ToolResult::failure(busy), Place::default()));
+            return Ok((ToolResult::failure(busy).into_members(), Place::default()));
         };
-        let result = self.call_in_place(name, arguments, progress).await?;
-        Ok((result, place))
-    }
-
-    /// The most output that a tool's actions may have; of a batch, what fits into its reply.
-    fn most_output(&self, name: &str, arguments: &Members) -> u64 {
-        let snapshot = self.state.policy.snapshot();
-        let of = |name: &str| {
-            let action = snapshot.catalog.as_ref().ok().and_then(|catalog| catalog.action(name));
-            action.map_or(0, Action::max_output)
-        };
-        if !self.is_batch(name) {
-            return of(name);
-        }
-        batch::tools(arguments).map(of).sum::<u64>().min(limits::OUTPUT_MAX)
-    }
-
-    async fn call_in_place(
-        &self,
-        name: &str,
-        arguments: Members,
-        progress: &mpsc::Sender<Progress>,
-    ) -> Result<ToolResult, RpcError> {
-        if self.is_batch(name) {
-            return Ok(match self.principal.permits(batch::NAME, batch::RISK) {
+        let result = match own {
+            Some(Own::Batch) => match self.principal.permits(batch::NAME, batch::RISK) {
                 Ok(()) => batch::run(self, arguments, progress).await,
                 Err(rule) => {
                     self.note(&self.principal, name, "scope", &rule.to_string());
                     ToolResult::failure(format!("{name}: {rule}"))
                 }
-            });
-        }
-        self.call_action(name, arguments, progress, ENCODED_OUTPUT).await
+            },
+            Some(Own::RunResult) => fetch::result(self, arguments).await,
+            Some(Own::EndRun) => fetch::end(self, arguments),
+            None => match self.check(&snapshot, name, arguments) {
+                Ok(ready) => match (&ready.question, self.user) {
+                    (Some(question), User::AskedFirst(None)) => {
+                        return Ok((elicit::input_required(question), place));
+                    }
+                    (Some(_), User::AskedFirst(Some(false))) => self.withdrawn(&ready),
+                    _ => self.perform(ready, progress, ENCODED_OUTPUT).await,
+                },
+                Err(Stop::Answer(result)) => result,
+                Err(Stop::Error(error)) => return Err(error),
+            },
+        };
+        Ok((result.into_members(), place))
     }
 
-    /// Whether a name means the daemon's own tool: an action of that name goes first.
-    fn is_batch(&self, name: &str) -> bool {
-        name == batch::NAME
-            && !matches!(self.principal, Principal::Keyless { .. })
-            && self
-                .state
-                .policy
-                .snapshot()
-                .catalog
-                .as_ref()
-                .is_ok_and(|catalog| catalog.action(name).is_none())
+    /// The daemon's own tool of that name. What a caller may not see of them is no tool to that caller.
+    fn own_tool(&self, snapshot: &Snapshot, name: &str) -> Option<Own> {
+        let catalog = snapshot.catalog.as_ref().ok()?;
+        let own = Own::of(name, catalog)?;
+        let is_keyless = matches!(self.principal, Principal::Keyless { .. });
+        (!is_keyless && (own == Own::Batch || own.is_permitted(&self.principal, catalog))).then_some(own)
     }
 
     /// Calls an action. `budget` bounds the output in the result.
@@ -164,16 +131,30 @@ impl Invocation {
     pub async fn call_action(
         &self,
         name: &str,
-        mut arguments: Members,
+        arguments: Members,
         progress: &mpsc::Sender<Progress>,
         budget: usize,
     ) -> Result<ToolResult, RpcError> {
         let snapshot = self.state.policy.snapshot();
+        match self.check(&snapshot, name, arguments) {
+            Ok(ready) => Ok(self.perform(ready, progress, budget).await),
+            Err(Stop::Answer(result)) => Ok(result),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    /// Judges a call before the helper does.
+    fn check<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+        name: &str,
+        mut arguments: Members,
+    ) -> Result<Ready<'s>, Stop> {
         let catalog = match &snapshot.catalog {
             Ok(catalog) => catalog,
             Err(reason) => {
                 self.note(&self.principal, name, "catalog", "no catalogue is in force");
-                return Ok(ToolResult::failure(format!("No catalogue is in force: {reason}")));
+                return Err(Stop::Answer(ToolResult::failure(format!("No catalogue is in force: {reason}"))));
             }
         };
         let keyless = matches!(self.principal, Principal::Keyless { .. });
@@ -181,7 +162,7 @@ impl Invocation {
         let Some(action) = known else {
             self.note(&self.principal, name, "tool", "unknown tool");
             let shown: String = name.chars().take(64).collect();
-            return Err(RpcError::params(format!("Unknown tool: {shown}")));
+            return Err(Stop::Error(RpcError::params(format!("Unknown tool: {shown}"))));
         };
         // Every caller may send the key; only who has shown nothing else is judged by it.
         let key = arguments::take_key(action, &mut arguments);
@@ -189,24 +170,39 @@ impl Invocation {
             Ok(principal) => principal,
             Err(denied) => {
                 self.note(&self.principal, name, "key", denied.message());
-                return Ok(result::refusal(action.result, key_problem(denied), None));
+                return Err(Stop::Answer(result::refusal(action.result, key_problem(denied), None)));
             }
         };
         if let Err(rule) = principal.permits(name, action.risk) {
             self.note(&principal, name, "scope", &rule.to_string());
-            return Ok(result::refusal(action.result, format!("{name}: {rule}"), None));
+            return Err(Stop::Answer(result::refusal(action.result, format!("{name}: {rule}"), None)));
         }
         let input = match arguments::read(action, arguments) {
             Ok(input) => input,
             Err(problem) => {
                 let argument = problem.split(':').next().unwrap_or_default();
                 self.note(&principal, name, "argument", &format!("{argument}: has another form"));
-                return Ok(misuse(action, &problem));
+                return Err(Stop::Answer(misuse(action, &problem)));
             }
         };
-        if let Err(refusal) = plan::plan(action, &input.args, input.content().as_ref()) {
-            return Ok(self.refused_by_plan(&principal, action, &input, &refusal));
-        }
+        let question = match plan::plan(action, &input.args, input.content().as_ref()) {
+            Ok(plan) => (action.approval == Approval::Required).then(|| elicit::question(action, &plan)),
+            Err(refusal) => {
+                return Err(Stop::Answer(self.refused_by_plan(&principal, action, &input, &refusal)));
+            }
+        };
+        Ok(Ready { action, principal: principal.into_owned(), input, question })
+    }
+
+    /// Has the helper run it, and waits for the end.
+    async fn perform(
+        &self,
+        ready: Ready<'_>,
+        progress: &mpsc::Sender<Progress>,
+        budget: usize,
+    ) -> ToolResult {
+        let Ready { action, principal, input, question } = ready;
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = question;
         let call = Call {
             action: action.name.clone(),
             args: input.args.clone(),
@@ -215,10 +211,51 @@ impl Invocation {
             token: principal.token(),
             caller: principal.caller(&self.peer, &self.client, &self.request),
         };
-        Ok(match self.state.runner.run(call, progress.clone()).await {
-            Ok(report) => result::finished(action, report, program(&input).as_deref(), budget),
-            Err(failure) => failed(action, &input, failure),
-        })
+        let live = Arc::new(Live::default());
+        let owner = self.owner(&principal);
+        let going = self.state.ledger.begin(owner, &action.name, action.risk, live.clone());
+        let (runner, progress) = (self.state.runner.clone(), progress.clone());
+        let Some(time) = action.keep_result() else {
+            let outcome = runner.run(call, live, progress).await;
+            drop(going);
+            return told(action, &input, outcome, budget);
+        };
+        let action = action.clone();
+        let shape = action.result;
+        // A task of its own: it goes on when the client has gone, and its result waits for who comes back.
+        let task = tokio::spawn(async move {
+            let outcome = runner.run(call, live.clone(), progress).await;
+            let result = told(&action, &input, outcome, budget);
+            // What the helper never had an id for did not run.
+            if live.id().is_some() {
+                going.keep(result.clone(), time);
+            }
+            result
+        });
+        let stopping = "the run goes on without the daemon, which is stopping: its result is lost";
+        task.await.unwrap_or_else(|_| result::refusal(shape, stopping, None))
+    }
+
+    /// Whom a run belongs to.
+    pub fn owner(&self, principal: &Principal) -> Owner {
+        let name = match (principal, &self.peer) {
+            (Principal::Token { id, .. }, _) => {
+                let tokens = &self.state.policy.snapshot().tokens.tokens;
+                tokens.iter().find(|token| token.id == *id).map(|token| token.name.clone())
+            }
+            (_, Peer::Local { user, .. }) => Some(user.clone()),
+            _ => None,
+        };
+        Owner { key: principal.key(), name: name.unwrap_or_default() }
+    }
+
+    /// A call that the client's user did not want to put to a person at the host.
+    fn withdrawn(&self, ready: &Ready<'_>) -> ToolResult {
+        let name = &ready.action.name;
+        self.note(&ready.principal, name, "approval", "withdrawn at the client, before anybody was asked");
+        let said =
+            format!("{name}: withdrawn at the client; nobody was asked for an approval, and nothing was run");
+        result::refusal(ready.action.result, said, None)
     }
 
     /// The caller, where nothing but the key in the arguments tells.
@@ -264,7 +301,7 @@ impl Invocation {
     }
 
     /// Has a refusal recorded that the helper never saw. `detail` holds no value that a caller gave.
-    fn note(&self, principal: &Principal, action: &str, rule: &str, detail: &str) {
+    pub fn note(&self, principal: &Principal, action: &str, rule: &str, detail: &str) {
         let note = Note {
             caller: principal.caller(&self.peer, &self.client, &self.request),
             action: action.chars().filter(|c| !c.is_control()).take(64).collect(),
@@ -278,6 +315,20 @@ impl Invocation {
     }
 }
 
+/// The most output that a call can have; of a batch, what fits into its reply.
+fn most_output(snapshot: &Snapshot, own: Option<Own>, name: &str, arguments: &Members) -> u64 {
+    let of = |name: &str| {
+        let action = snapshot.catalog.as_ref().ok().and_then(|catalog| catalog.action(name));
+        action.map_or(0, Action::max_output)
+    };
+    match own {
+        None => of(name),
+        Some(Own::Batch) => batch::tools(arguments).map(of).sum::<u64>().min(limits::OUTPUT_MAX),
+        Some(Own::RunResult) => limits::OUTPUT_MAX,
+        Some(Own::EndRun) => 0,
+    }
+}
+
 fn misuse(action: &Action, problem: &str) -> ToolResult {
     result::misuse(action.result, problem, &arguments::usage(action))
 }
@@ -287,6 +338,14 @@ fn key_problem(denied: Denied) -> &'static str {
         Denied::Expired => "Invalid API key: it has expired",
         Denied::Missing => "Invalid API key: api_key is missing",
         _ => "Invalid API key",
+    }
+}
+
+/// What there is to tell of a run.
+fn told(action: &Action, input: &Input, outcome: Result<Report, Failure>, budget: usize) -> ToolResult {
+    match outcome {
+        Ok(report) => result::finished(action, report, program(input).as_deref(), budget),
+        Err(failure) => failed(action, input, failure),
     }
 }
 
@@ -324,34 +383,6 @@ mod tests {
     use crate::mcp::fixtures::action;
     use gloveport_contract::packet::{Argument, Receipt};
     use serde_json::json;
-
-    fn read(params: Value) -> Result<ToolCall, RpcError> {
-        ToolCall::read(params.as_object().unwrap().clone())
-    }
-
-    #[test]
-    fn arguments_are_an_object_or_left_out() {
-        for arguments in [json!({"name": "x"}), json!({"name": "x", "arguments": null})] {
-            assert!(read(arguments).unwrap().arguments.is_empty());
-        }
-        for arguments in [json!([]), json!("{}"), json!(1)] {
-            assert_eq!(read(json!({"name": "x", "arguments": arguments})).unwrap_err().code, -32602);
-        }
-        assert_eq!(read(json!({})).unwrap_err().code, -32602);
-        assert_eq!(read(json!({"name": 5})).unwrap_err().code, -32602);
-    }
-
-    #[test]
-    fn a_progress_token_keeps_its_type() {
-        for token in [json!(0), json!(7), json!("a"), json!("")] {
-            let call = read(json!({"name": "x", "_meta": {"progressToken": token}})).unwrap();
-            assert_eq!(call.progress_token, Some(token));
-        }
-        assert_eq!(read(json!({"name": "x", "_meta": {}})).unwrap().progress_token, None);
-        for token in [json!(1.5), json!(true), json!({})] {
-            assert!(read(json!({"name": "x", "_meta": {"progressToken": token}})).is_err());
-        }
-    }
 
     #[test]
     fn a_missing_program_is_named_as_a_shell_would() {

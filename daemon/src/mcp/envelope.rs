@@ -8,6 +8,24 @@ use serde_json::{Map, Value};
 /// Members of an object.
 pub type Members = Map<String, Value>;
 
+/// What a client sends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incoming {
+    /// A request or a notification.
+    Message(Message),
+    /// An answer to a request of ours.
+    Answer(Answer),
+}
+
+/// An answer of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The id of what it answers.
+    pub id: Value,
+    /// Its result; `None` for an error.
+    pub result: Option<Value>,
+}
+
 /// One message of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -28,11 +46,11 @@ pub struct BadMessage {
     pub error: RpcError,
 }
 
-impl Message {
+impl Incoming {
     /// Reads a body.
     ///
     /// # Errors
-    /// [`PARSE`] for what is no JSON, [`INVALID_REQUEST`] for what is no single request or notification.
+    /// [`PARSE`] for what is no JSON, [`INVALID_REQUEST`] for what is no single request, notification or answer.
     pub fn read(body: &[u8]) -> Result<Self, BadMessage> {
         let document = json::parse(body).map_err(|error| {
             let (code, problem) = match error {
@@ -41,7 +59,38 @@ impl Message {
             };
             BadMessage { id: None, error: RpcError::new(code, problem) }
         })?;
-        Self::from_document(document)
+        match Answer::in_document(&document) {
+            Some(answer) => Ok(Self::Answer(answer)),
+            None => Message::from_document(document).map(Self::Message),
+        }
+    }
+}
+
+impl Answer {
+    fn in_document(document: &Value) -> Option<Self> {
+        let members = document.as_object()?;
+        let is_answer = members.get("jsonrpc")?.as_str() == Some("2.0")
+            && !members.contains_key("method")
+            && members.contains_key("result") != members.contains_key("error");
+        let id = members.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64())?;
+        is_answer.then(|| Self { id: id.clone(), result: members.get("result").cloned() })
+    }
+}
+
+impl Message {
+    /// Reads a body where nothing is ever asked, so that an answer is no message.
+    ///
+    /// # Errors
+    /// Those of [`Incoming::read`], and an answer.
+    pub fn read(body: &[u8]) -> Result<Self, BadMessage> {
+        match Incoming::read(body)? {
+            Incoming::Message(message) => Ok(message),
+            Incoming::Answer(answer) => {
+                let error =
+                    RpcError::new(INVALID_REQUEST, "nothing was asked, so there is nothing to answer");
+                Err(BadMessage { id: Some(answer.id), error })
+            }
+        }
     }
 
     fn from_document(document: Value) -> Result<Self, BadMessage> {
@@ -58,8 +107,8 @@ impl Message {
             Some(id @ Value::String(_)) => Some(id),
             Some(Value::Number(id)) if !id.is_f64() => Some(Value::Number(id)),
             Some(other) => {
-                let problem = format!("id must be a text or an integer, not {}", json::kind(&other));
-                return bad(None, &problem);
+                let kind = json::kind(&other);
+                return bad(None, &format!("id must be a text or an integer of at most 64 bits, not {kind}"));
             }
         };
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
@@ -68,7 +117,7 @@ impl Message {
         let method = match members.remove("method") {
             Some(Value::String(method)) => method,
             Some(_) => return bad(id, "method must be a text"),
-            None => return bad(id, "method is missing; this server asks nothing, so it takes no responses"),
+            None => return bad(id, "method is missing"),
         };
         let params = match members.remove("params") {
             None | Some(Value::Null) => Members::new(),
@@ -113,6 +162,22 @@ mod tests {
     }
 
     #[test]
+    fn an_integer_may_have_64_bits_and_a_longer_one_is_named_as_that() {
+        let ping =
+            |id: &str| Message::read(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes());
+        for id in [u64::MAX.to_string(), "9223372036854775808".to_owned(), i64::MIN.to_string()] {
+            assert_eq!(ping(&id).unwrap().id.unwrap().to_string(), id);
+        }
+        for id in ["18446744073709551616", "-9223372036854775809"] {
+            let problem = ping(id).unwrap_err().error.message;
+            assert!(
+                problem.contains("at most 64 bits") && problem.contains("more than 64 bits"),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_no_single_message_is_an_invalid_request() {
         for body in [
             "[]",
@@ -123,6 +188,9 @@ mod tests {
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
             r#"{"jsonrpc":"2.0","id":1,"Method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
@@ -131,6 +199,15 @@ mod tests {
             assert_eq!(code(body), INVALID_REQUEST, "{body}");
         }
         assert_eq!(code("{"), PARSE);
+    }
+
+    #[test]
+    fn an_answer_is_told_from_a_request() {
+        let body = br#"{"jsonrpc":"2.0","id":"approval-7","result":{"action":"accept"}}"#;
+        let answer = Answer { id: json!("approval-7"), result: Some(json!({"action": "accept"})) };
+        assert_eq!(Incoming::read(body), Ok(Incoming::Answer(answer)));
+        let refused = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#;
+        assert_eq!(Incoming::read(refused), Ok(Incoming::Answer(Answer { id: json!(1), result: None })));
     }
 
     #[test]

@@ -79,6 +79,7 @@ pub fn report(stdout: &str) -> Report {
         steps: vec![step],
         enforcement: Enforcement::default(),
         killed_by: None,
+        ended_by: None,
         receipt: Receipt { seq: 7, hash: [0; 32] },
     }
 }

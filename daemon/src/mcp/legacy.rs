@@ -2,10 +2,12 @@
 //! The revisions with `initialize`: 2024-11-05 to 2025-11-25. JSON-RPC errors go with HTTP status 200:
 //! clients of this era take a 4xx for a broken transport.
 
-use super::call::ToolCall;
-use super::envelope::{Members, Message};
+use super::call::User;
+use super::envelope::{Answer, Members, Message};
 use super::errors::{INVALID_REQUEST, RpcError};
-use super::{Exchange, INSTRUCTIONS, LEGACY, Reply, client_name, server_info, stream};
+use super::sessions::Client;
+use super::tool_call::ToolCall;
+use super::{Exchange, INSTRUCTIONS, LEGACY, Reply, client_name, elicit, server_info, stream};
 use crate::http::reply;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -42,7 +44,8 @@ pub async fn answer(exchange: Exchange, message: Message) -> Response {
                     .as_ref()
                     .and_then(|session| sessions.begin(&session.id, &exchange.principal.key(), &id));
                 let client = session.map(|session| session.client).unwrap_or_default();
-                let invocation = exchange.invocation(client, &id);
+                let user = if client.elicits { User::Told } else { User::Unreachable };
+                let invocation = exchange.invocation(client.name, user, &id);
                 return stream::answer(invocation, call, id, |result| result, running).await;
             }
             Err(error) => Err(error),
@@ -52,6 +55,25 @@ pub async fn answer(exchange: Exchange, message: Message) -> Response {
     match result {
         Ok(body) => reply::encoded(200, body),
         Err(error) => reply::error(200, Some(&id), &error),
+    }
+}
+
+/// Takes a client's answer to a question that its call has raised. All that an answer can do is withdraw a call
+/// of the same caller that still waits for a person at the host.
+pub fn take_answer(exchange: &Exchange, answer: &Answer) -> Response {
+    match Session::of(exchange) {
+        Err(Unknown) => unknown_session(),
+        Ok(None) => {
+            let error =
+                RpcError::new(INVALID_REQUEST, "an answer without a session, where alone this server asks");
+            reply::error(400, Some(&answer.id), &error)
+        }
+        Ok(Some(_)) => {
+            if let Some(run) = elicit::withdrawn(answer) {
+                exchange.state.ledger.withdraw(run, &exchange.principal.key());
+            }
+            reply::accepted()
+        }
     }
 }
 
@@ -75,7 +97,7 @@ fn unknown_session() -> Response {
 /// The session of a request.
 struct Session {
     id: String,
-    client: String,
+    client: Client,
 }
 
 /// A request names a session that is not, or is not its caller's.
@@ -115,8 +137,11 @@ fn initialize(exchange: &Exchange, message: &Message) -> Response {
         "instructions": INSTRUCTIONS,
     });
     let mut response = reply::json(200, &Reply::new(id, result));
-    let client = client_name(message.params.get("clientInfo"));
-    let session = exchange.state.sessions.open(&exchange.principal.key(), &client);
+    let client = Client {
+        name: client_name(message.params.get("clientInfo")),
+        elicits: elicit::is_declared(message.params.get("capabilities")),
+    };
+    let session = exchange.state.sessions.open(&exchange.principal.key(), client);
     if let Some(session) = session.and_then(|session| HeaderValue::from_str(&session).ok()) {
         response.headers_mut().insert(SESSION, session);
     }

@@ -5,34 +5,40 @@
 pub mod arguments;
 mod batch;
 mod call;
+mod elicit;
 pub mod envelope;
 pub mod errors;
+mod fetch;
 mod fit;
 #[cfg(test)]
 pub mod fixtures;
 pub mod json;
+pub mod ledger;
 mod legacy;
 mod listen;
 mod modern;
+mod own;
 pub mod result;
 mod routing;
 pub mod schema;
 pub mod sessions;
 mod stream;
 mod text;
+mod tool_call;
 pub mod tools;
 
 use crate::http::auth::Principal;
 use crate::http::{AppState, Peer, reply};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use call::Invocation;
+use call::{Invocation, User};
 use envelope::{Members, Message};
 use errors::RpcError;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
-pub use legacy::{SESSION, delete as end_session};
+pub use legacy::{SESSION, delete as end_session, take_answer};
 
 /// The revision without `initialize`.
 pub const MODERN: &str = "2026-07-28";
@@ -40,6 +46,8 @@ pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// `_meta` key of the protocol version of a modern request.
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// `_meta` key of what the client can do.
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// `_meta` key of the client's name and version.
 const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
@@ -66,13 +74,15 @@ pub async fn answer(exchange: Exchange, message: Message) -> Response {
 
 impl Exchange {
     /// A call in the name of this request's caller.
-    fn invocation(&self, client: String, request: &Value) -> Invocation {
+    fn invocation(&self, client: String, user: User, request: &Value) -> Invocation {
         let shown = request.as_str().map_or_else(|| request.to_string(), str::to_owned);
         Invocation {
             state: self.state.clone(),
             principal: self.principal.clone(),
             peer: self.peer.clone(),
             client,
+            user,
+            asked: Arc::default(),
             request: shown.chars().filter(|c| !c.is_control()).take(64).collect(),
         }
     }

@@ -2,11 +2,13 @@
 //! Revision 2026-07-28: no handshake, no session; every request brings its version, and every result says
 //! how it is to be read.
 
-use super::call::ToolCall;
+use super::call::User;
 use super::envelope::{Members, Message};
 use super::errors::RpcError;
+use super::tool_call::ToolCall;
 use super::{
-    Exchange, INSTRUCTIONS, META_CLIENT, MODERN, Reply, client_name, listen, routing, server_info, stream,
+    Exchange, INSTRUCTIONS, META_CAPABILITIES, META_CLIENT, MODERN, Reply, client_name, elicit, listen,
+    routing, server_info, stream,
 };
 use crate::http::reply;
 use axum::response::Response;
@@ -29,7 +31,12 @@ pub async fn answer(exchange: Exchange, message: Message) -> Response {
         "tools/list" => exchange.list_tools(&id, &message.params, cacheable(Members::new())),
         "tools/call" => match ToolCall::read(message.params) {
             Ok(call) => {
-                let invocation = exchange.invocation(client(&call.meta), &id);
+                let user = if elicit::is_declared(call.meta.get(META_CAPABILITIES)) {
+                    User::AskedFirst(elicit::goes_on(call.responses.as_ref()))
+                } else {
+                    User::Unreachable
+                };
+                let invocation = exchange.invocation(client(&call.meta), user, &id);
                 return stream::answer(invocation, call, id, complete, None).await;
             }
             Err(error) => Err(error),
@@ -53,9 +60,9 @@ fn client(meta: &Members) -> String {
     client_name(meta.get(META_CLIENT))
 }
 
-/// Marks a result as a whole one, and says who gave it.
+/// Marks a result as a whole one where it is nothing else, and says who gave it.
 pub fn complete(mut result: Members) -> Members {
-    result.insert("resultType".to_owned(), json!("complete"));
+    result.entry("resultType").or_insert_with(|| json!("complete"));
     if let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
         meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), server_info());
     }

@@ -126,7 +126,8 @@ fn full(action: &Action, report: &Report) -> ToolResult {
     if let (Some(data), Some(members)) = (data, structured.as_object_mut()) {
         members.insert("data".to_owned(), data);
     }
-    ToolResult { text, structured: Some(structured), is_error: report.timed_out, meta: Members::new() }
+    let is_error = report.timed_out || report.ended_by.is_some();
+    ToolResult { text, structured: Some(structured), is_error, meta: Members::new() }
 }
 
 /// The reason, where no step of a run was ever started.
@@ -208,6 +209,9 @@ pub fn audit(receipt: &Receipt) -> Value {
 fn command(action: &Action, report: &Report, program: Option<&str>) -> ToolResult {
     if report.timed_out {
         return refusal(ResultShape::Command, text::timeout(report), None);
+    }
+    if let Some(by) = &report.ended_by {
+        return refusal(ResultShape::Command, text::ended(by, report), None);
     }
     let Some(step) = report.steps.first() else {
         return refusal(ResultShape::Command, "the action has no step", None);

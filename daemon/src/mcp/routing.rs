@@ -3,15 +3,13 @@
 
 use super::envelope::{Members, Message};
 use super::errors::{HEADER_MISMATCH, RpcError};
-use super::{LEGACY, META_VERSION, MODERN};
+use super::{LEGACY, META_CAPABILITIES, META_VERSION, MODERN};
 use axum::http::{HeaderMap, HeaderName};
 use serde_json::Value;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// `_meta` key of what the client can do.
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The two ways of speaking the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,9 +18,18 @@ pub struct Sessions {
     open: Arc<Mutex<HashMap<String, Session>>>,
 }
 
+/// What a client said of itself at `initialize`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Client {
+    /// Its name and version.
+    pub name: String,
+    /// Whether it can show its user a form.
+    pub elicits: bool,
+}
+
 struct Session {
     principal: String,
-    client: String,
+    client: Client,
     used: Instant,
     in_flight: Vec<InFlight>,
     next: u64,
@@ -64,7 +73,7 @@ impl Sessions {
     /// Opens a session for that caller, under an id that cannot be guessed. Where all places are taken, the
     /// session that was unused for longest makes room; its client starts anew on the 404. `None` when the
     /// kernel gives no random numbers or every session is busy: the client is then served without one.
-    pub fn open(&self, principal: &str, client: &str) -> Option<String> {
+    pub fn open(&self, principal: &str, client: Client) -> Option<String> {
         let id = random_id()?;
         let mut open = self.lock();
         open.retain(|_, session| !session.in_flight.is_empty() || session.used.elapsed() < IDLE);
@@ -75,7 +84,7 @@ impl Sessions {
         }
         let session = Session {
             principal: principal.to_owned(),
-            client: client.to_owned(),
+            client,
             used: Instant::now(),
             in_flight: Vec::new(),
             next: 0,
@@ -97,8 +106,8 @@ impl Sessions {
         Some(act(session))
     }
 
-    /// The client's name as it gave it at `initialize`.
-    pub fn client(&self, id: &str, principal: &str) -> Option<String> {
+    /// The client as it introduced itself.
+    pub fn client(&self, id: &str, principal: &str) -> Option<Client> {
         self.with(id, principal, |session| session.client.clone())
     }
 
@@ -137,6 +146,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn named(name: &str) -> Client {
+        Client { name: name.to_owned(), elicits: true }
+    }
+
     fn is_cancelled(running: &mut Running) -> bool {
         running.cancelled.try_recv() == Err(oneshot::error::TryRecvError::Closed)
     }
@@ -144,8 +157,8 @@ mod tests {
     #[test]
     fn a_session_belongs_to_its_caller() {
         let sessions = Sessions::new(4);
-        let id = sessions.open("token:a", "client 1").unwrap();
-        assert_eq!(sessions.client(&id, "token:a").as_deref(), Some("client 1"));
+        let id = sessions.open("token:a", named("client 1")).unwrap();
+        assert_eq!(sessions.client(&id, "token:a"), Some(named("client 1")));
         assert_eq!(sessions.client(&id, "token:b"), None);
         assert!(!sessions.close(&id, "token:b"));
         assert!(sessions.close(&id, "token:a"));
@@ -155,7 +168,8 @@ mod tests {
     #[test]
     fn a_cancellation_meets_the_request_of_its_own_session_only() {
         let sessions = Sessions::new(4);
-        let (a, b) = (sessions.open("t", "").unwrap(), sessions.open("t", "").unwrap());
+        let (a, b) =
+            (sessions.open("t", Client::default()).unwrap(), sessions.open("t", Client::default()).unwrap());
         let mut first = sessions.begin(&a, "t", &json!(1)).unwrap();
         let mut other = sessions.begin(&b, "t", &json!(1)).unwrap();
         let mut second = sessions.begin(&a, "t", &json!("1")).unwrap();
@@ -168,7 +182,7 @@ mod tests {
     #[test]
     fn a_late_cancellation_does_not_meet_a_later_request_of_the_same_id() {
         let sessions = Sessions::new(4);
-        let id = sessions.open("t", "").unwrap();
+        let id = sessions.open("t", Client::default()).unwrap();
         drop(sessions.begin(&id, "t", &json!(1)));
         sessions.cancel(&id, "t", &json!(1));
         let mut next = sessions.begin(&id, "t", &json!(1)).unwrap();
@@ -178,9 +192,9 @@ mod tests {
     #[test]
     fn the_number_is_bounded_and_busy_sessions_stay() {
         let sessions = Sessions::new(3);
-        let busy = sessions.open("t", "").unwrap();
+        let busy = sessions.open("t", Client::default()).unwrap();
         let running = sessions.begin(&busy, "t", &json!(1)).unwrap();
-        let ids: Vec<String> = (0..100).filter_map(|_| sessions.open("t", "")).collect();
+        let ids: Vec<String> = (0..100).filter_map(|_| sessions.open("t", Client::default())).collect();
         assert_eq!(sessions.lock().len(), 3);
         assert!(sessions.client(&busy, "t").is_some());
         assert!(sessions.client(ids.last().unwrap(), "t").is_some());
@@ -191,7 +205,7 @@ mod tests {
     #[test]
     fn closing_a_session_cancels_what_runs_in_it() {
         let sessions = Sessions::new(3);
-        let id = sessions.open("t", "").unwrap();
+        let id = sessions.open("t", Client::default()).unwrap();
         let mut running = sessions.begin(&id, "t", &json!(1)).unwrap();
         assert!(sessions.close(&id, "t"));
         assert!(is_cancelled(&mut running));

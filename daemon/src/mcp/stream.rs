@@ -4,10 +4,12 @@
 //! future is dropped, and the run ends with it.
 
 use super::Reply;
-use super::call::{Invocation, ToolCall};
+use super::call::{Invocation, User};
+use super::elicit;
 use super::envelope::Members;
 use super::sessions::Running;
 use super::text;
+use super::tool_call::ToolCall;
 use crate::http::reply::{self, KEEP_ALIVE};
 use crate::run::report::Progress;
 use axum::body::Bytes;
@@ -15,6 +17,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::future::{Future, pending};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::{interval_at, timeout};
@@ -38,13 +41,14 @@ pub async fn answer(
 ) -> Response {
     let (report, progress) = mpsc::channel(QUEUE);
     let reporter = call.progress_token.map(Reporter::new);
+    let teller = (invocation.user == User::Told).then(|| Teller::new(invocation.asked.clone()));
     let work = async move {
         match invocation.call(&call.name, call.arguments, &report).await {
-            Ok((result, place)) => place.hold(reply::encode(&Reply::new(&id, finish(result.into_members())))),
+            Ok((result, place)) => place.hold(reply::encode(&Reply::new(&id, finish(result)))),
             Err(error) => reply::encode(&error.message(Some(&id))).into(),
         }
     };
-    let mut flight = Flight { work: Box::pin(work), progress, reporter, running };
+    let mut flight = Flight { work: Box::pin(work), progress, reporter, teller, running, events: Vec::new() };
     match timeout(PATIENCE, flight.next()).await {
         Ok(Next::Done(reply)) => reply::encoded(200, reply),
         // Nothing answers a cancelled request; HTTP must, and 202 says that nothing follows.
@@ -59,7 +63,10 @@ struct Flight {
     work: Pin<Box<dyn Future<Output = Bytes> + Send>>,
     progress: mpsc::Receiver<Progress>,
     reporter: Option<Reporter>,
+    teller: Option<Teller>,
     running: Option<Running>,
+    /// What is to be sent next, the last first.
+    events: Vec<Next>,
 }
 
 enum Next {
@@ -71,15 +78,22 @@ enum Next {
 impl Flight {
     async fn next(&mut self) -> Next {
         loop {
+            if let Some(next) = self.events.pop() {
+                return next;
+            }
             tokio::select! {
                 biased;
                 () = cancelled(self.running.as_mut()) => return Next::Cancelled,
                 Some(progress) = self.progress.recv() => {
-                    if let Some(event) = self.reporter.as_mut().and_then(|reporter| reporter.event(&progress)) {
-                        return Next::Event(event);
-                    }
+                    let told = self.teller.as_mut().and_then(|teller| teller.event(&progress));
+                    let reported = self.reporter.as_mut().and_then(|reporter| reporter.event(&progress));
+                    self.events.extend([told, reported].into_iter().flatten().map(Next::Event));
                 }
-                reply = &mut self.work => return Next::Done(reply),
+                reply = &mut self.work => {
+                    self.events.push(Next::Done(reply));
+                    let settled = self.teller.as_mut().and_then(Teller::settled);
+                    self.events.extend(settled.map(Next::Event));
+                }
             }
         }
     }
@@ -125,6 +139,37 @@ async fn cancelled(running: Option<&mut Running>) {
     }
 }
 
+/// Tells a client's user what is asked while the call waits for a person at the host.
+struct Teller {
+    asked: Arc<Mutex<Option<String>>>,
+    /// The run that the open question is about.
+    open: Option<String>,
+}
+
+impl Teller {
+    fn new(asked: Arc<Mutex<Option<String>>>) -> Self {
+        Self { asked, open: None }
+    }
+
+    fn event(&mut self, progress: &Progress) -> Option<Bytes> {
+        match progress {
+            Progress::AwaitingApproval { id, .. } if self.open.as_ref() != Some(id) => {
+                let question = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+                self.open = Some(id.clone());
+                Some(reply::event(&reply::encode(&elicit::request(id, &question))))
+            }
+            Progress::Accepted { .. } => self.settled(),
+            _ => None,
+        }
+    }
+
+    /// Takes an open question back.
+    fn settled(&mut self) -> Option<Bytes> {
+        let run = self.open.take()?;
+        Some(reply::event(&reply::encode(&elicit::settled(&run))))
+    }
+}
+
 /// Turns progress into notifications, with a number that rises strictly.
 struct Reporter {
     token: Value,
@@ -139,19 +184,21 @@ impl Reporter {
 
     fn event(&mut self, progress: &Progress) -> Option<Bytes> {
         let message = match progress {
-            Progress::Accepted { deadline } => {
-                format!("accepted; at most {}", text::time(*deadline))
+            Progress::Accepted { run, deadline } => {
+                format!("accepted as run {run}; at most {}", text::time(*deadline))
             }
-            Progress::AwaitingApproval { id } => {
-                format!("waiting for approval at the host: gloveport approve {id}")
-            }
+            Progress::AwaitingApproval { id, elapsed, timeout } => format!(
+                "waiting for approval at the host: gloveport approve {id} ({} s of {} s)",
+                elapsed.as_secs(),
+                timeout.as_secs()
+            ),
             Progress::Step { name, .. } => format!("step {name} has started"),
-            Progress::Output { bytes } => {
+            Progress::Output { bytes, elapsed } => {
                 if self.output_at.is_some_and(|at| at.elapsed() < OUTPUT_TIME) {
                     return None;
                 }
                 self.output_at = Some(Instant::now());
-                format!("{bytes} bytes of output so far")
+                format!("{} s, {bytes} bytes of output so far", elapsed.as_secs())
             }
         };
         self.sent += 1;
@@ -173,7 +220,8 @@ mod tests {
     ) -> (Flight, mpsc::Sender<Progress>) {
         let (report, progress) = mpsc::channel(QUEUE);
         let reporter = token.map(Reporter::new);
-        (Flight { work: Box::pin(work), progress, reporter, running: None }, report)
+        let work = Box::pin(work);
+        (Flight { work, progress, reporter, teller: None, running: None, events: Vec::new() }, report)
     }
 
     #[tokio::test]
@@ -195,6 +243,24 @@ mod tests {
         let (mut silent, report) = flight(async { Bytes::from_static(b"{}") }, None);
         report.send(step()).await.unwrap();
         assert!(matches!(silent.next().await, Next::Done(_)));
+    }
+
+    #[test]
+    fn a_user_is_told_once_and_the_question_is_taken_back_when_it_is_settled() {
+        let mut teller = Teller::new(Arc::new(Mutex::new(Some("restart?".to_owned()))));
+        let waits = || Progress::AwaitingApproval {
+            id: "7".to_owned(),
+            elapsed: Duration::ZERO,
+            timeout: Duration::from_secs(60),
+        };
+        let event = teller.event(&waits()).unwrap();
+        let text = String::from_utf8(event.to_vec()).unwrap();
+        assert!(text.contains("elicitation/create") && text.contains("restart?"), "{text}");
+        assert!(teller.event(&waits()).is_none());
+        let accepted = Progress::Accepted { run: "7".to_owned(), deadline: Duration::from_secs(1) };
+        let text = String::from_utf8(teller.event(&accepted).unwrap().to_vec()).unwrap();
+        assert!(text.contains("notifications/cancelled") && text.contains("approval-7"), "{text}");
+        assert!(teller.settled().is_none());
     }
 
     #[tokio::test]

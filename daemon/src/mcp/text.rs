@@ -13,6 +13,11 @@ pub fn timeout(report: &Report) -> String {
     format!("Timeout after {}s.", seconds(report.deadline))
 }
 
+/// The sentence of a run that somebody has ended.
+pub fn ended(by: &str, report: &Report) -> String {
+    format!("Ended by {by} after {}s, before it was over.", seconds(report.duration))
+}
+
 /// Seconds without needless digits.
 fn seconds(time: Duration) -> String {
     if time.subsec_millis() == 0 { time.as_secs().to_string() } else { format!("{:.3}", time.as_secs_f64()) }
@@ -61,10 +66,15 @@ pub fn of(action: &Action, report: &Report, data: Option<&Value>) -> String {
     if report.timed_out {
         note(&mut text, format_args!("[{} The output up to then is above.]", timeout(report)));
     }
+    if let Some(by) = &report.ended_by {
+        note(&mut text, format_args!("[{} The output up to then is above.]", ended(by, report)));
+    }
     if report.exit_code != 0 && !report.timed_out {
         note(&mut text, format_args!("[exit code {}]", report.exit_code));
     }
-    if let Some(cause) = report.killed_by.as_deref().filter(|cause| *cause != "timeout") {
+    if let Some(cause) = report.killed_by.as_deref().filter(|cause| *cause != "timeout")
+        && report.ended_by.is_none()
+    {
         note(&mut text, format_args!("[ended by: {cause}]"));
     }
     if text.is_empty() {

@@ -3,7 +3,8 @@
 
 use super::envelope::Members;
 use super::errors::RpcError;
-use super::{arguments, batch, schema, text};
+use super::own::Own;
+use super::{arguments, schema, text};
 use crate::http::auth::Principal;
 use crate::policy::Snapshot;
 use gloveport_contract::catalog::{Action, Builtin, Catalog, ResultShape, Risk, is_name};
@@ -21,12 +22,15 @@ struct Tool {
     name: String,
     risk: Risk,
     takes_key: bool,
+    /// Where it is one of the daemon's own.
+    own: Option<Own>,
     encoded: Box<RawValue>,
 }
 
 /// All tools of one generation of the policy, sorted by name.
 pub struct Listing {
     generation: u64,
+    catalog: Option<Arc<Catalog>>,
     tools: Vec<Tool>,
 }
 
@@ -41,11 +45,10 @@ impl ListingCache {
         match &*newest {
             Some(listing) if listing.generation == snapshot.generation => Arc::clone(listing),
             _ => {
-                let tools = match &snapshot.catalog {
-                    Ok(catalog) => tools(catalog, &snapshot.unsupported),
-                    Err(_) => Vec::new(),
-                };
-                let listing = Arc::new(Listing { generation: snapshot.generation, tools });
+                let catalog = snapshot.catalog.as_ref().ok().cloned();
+                let tools =
+                    catalog.as_ref().map(|catalog| tools(catalog, &snapshot.unsupported)).unwrap_or_default();
+                let listing = Arc::new(Listing { generation: snapshot.generation, catalog, tools });
                 *newest = Some(Arc::clone(&listing));
                 listing
             }
@@ -79,9 +82,12 @@ impl Listing {
             None | Some(Value::Null) => None,
             Some(cursor) => Some(read_cursor(cursor)?),
         };
+        let permitted = |tool: &Tool| match (tool.own, &self.catalog) {
+            (Some(own), Some(catalog)) => own.is_permitted(principal, catalog),
+            _ => principal.permits(&tool.name, tool.risk).is_ok(),
+        };
         let visible = |tool: &&Tool| {
-            (tool.takes_key || !matches!(principal, Principal::Keyless { .. }))
-                && principal.permits(&tool.name, tool.risk).is_ok()
+            (tool.takes_key || !matches!(principal, Principal::Keyless { .. })) && permitted(tool)
         };
         let start = match &behind {
             Some(name) => self.tools.partition_point(|tool| tool.name.as_str() <= name.as_str()),
@@ -124,18 +130,19 @@ fn tools(catalog: &Catalog, unsupported: &BTreeMap<String, String>) -> Vec<Tool>
                 name: action.name.clone(),
                 risk: action.risk,
                 takes_key: arguments::takes_key(action),
+                own: None,
                 encoded: to_raw_value(&described).ok()?,
             })
         })
         .collect();
-    // The catalogue is sorted by name; an action of that name takes the place of the daemon's own.
-    if let Err(place) = tools.binary_search_by(|tool| tool.name.as_str().cmp(batch::NAME))
-        && let Ok(encoded) = to_raw_value(&batch::describe())
-    {
-        tools.insert(
-            place,
-            Tool { name: batch::NAME.to_owned(), risk: batch::RISK, takes_key: false, encoded },
-        );
+    for own in Own::ALL.into_iter().filter(|own| own.is_in(catalog)) {
+        // The catalogue is sorted by name; an action of that name takes the place of the daemon's own.
+        if let Err(place) = tools.binary_search_by(|tool| tool.name.as_str().cmp(own.name()))
+            && let Ok(encoded) = to_raw_value(&own.describe())
+        {
+            let name = own.name().to_owned();
+            tools.insert(place, Tool { name, risk: Risk::Read, takes_key: false, own: Some(own), encoded });
+        }
     }
     tools
 }

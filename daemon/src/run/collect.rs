@@ -2,13 +2,13 @@
 //! The pipes of one step: read to the end, bounded at every turn.
 
 use super::filter::LineFilter;
+use super::live::{Live, Source};
 use super::present::{Keep, Text, present};
 use super::redact::{Redaction, Redactor, redact_json};
 use gloveport_contract::catalog::Escapes;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
@@ -74,7 +74,7 @@ pub async fn step(
     pipes: Pipes,
     treatment: Treatment,
     content: Option<Arc<[u8]>>,
-    read: Arc<AtomicU64>,
+    live: Arc<Live>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<(Stream, Stream)> {
     let feeding = async {
@@ -85,8 +85,8 @@ pub async fn step(
     };
     let stderr = Treatment { filter: Default::default(), document: false, ..treatment.clone() };
     let (stdout, stderr, fed) = tokio::join!(
-        stream(pipes.stdout, treatment, &read, stop.clone()),
-        stream(pipes.stderr, stderr, &read, stop.clone()),
+        stream(pipes.stdout, treatment, (&live, Source::Stdout), stop.clone()),
+        stream(pipes.stderr, stderr, (&live, Source::Stderr), stop.clone()),
         feeding
     );
     fed?;
@@ -106,7 +106,7 @@ async fn feed(stdin: OwnedFd, content: &[u8], mut stop: watch::Receiver<bool>) -
 async fn stream(
     fd: OwnedFd,
     treatment: Treatment,
-    read: &AtomicU64,
+    (live, source): (&Live, Source),
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<Stream> {
     let mut pipe = Receiver::from_owned_fd(fd)?;
@@ -122,9 +122,10 @@ async fn stream(
             break false;
         }
         let scan = usize::try_from(treatment.max_scan.saturating_sub(bytes)).unwrap_or(usize::MAX);
-        stage.push(chunk.get(..length.min(scan)).unwrap_or_default(), &treatment);
+        let shown = stage.push(chunk.get(..length.min(scan)).unwrap_or_default(), &treatment);
+        live.show(source, shown);
         bytes += length as u64;
-        read.fetch_add(length as u64, Ordering::Relaxed);
+        live.count(length);
         if bytes >= treatment.max_scan.saturating_add(DISCARD) {
             break true;
         }
@@ -151,13 +152,16 @@ impl Stage {
         if treatment.document { Self::Document(Vec::new()) } else { Self::Lines(Lines::new(treatment)) }
     }
 
-    fn push(&mut self, chunk: &[u8], treatment: &Treatment) {
+    /// Takes a chunk. Yields what it adds to what may be shown already: of a document nothing, it is redacted as
+    /// a whole.
+    fn push(&mut self, chunk: &[u8], treatment: &Treatment) -> &[u8] {
         match self {
             Self::Lines(lines) => lines.push(chunk),
             // One byte more than fits shows that it is no document of a handler that keeps its bounds.
             Self::Document(bytes) => {
                 let room = treatment.limit.saturating_add(1).saturating_sub(bytes.len());
                 bytes.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
+                &[]
             }
         }
     }
@@ -189,15 +193,18 @@ impl Lines {
         })
     }
 
-    fn push(&mut self, chunk: &[u8]) {
+    /// Takes a chunk and yields what it makes, redacted and not yet filtered.
+    fn push(&mut self, chunk: &[u8]) -> &[u8] {
+        self.redacted.clear();
         if !self.filter.is_done() {
             self.redactor.push(chunk, &mut self.redacted);
             self.filter.push(&self.redacted);
-            self.redacted.clear();
         }
+        &self.redacted
     }
 
     fn finish(mut self, treatment: &Treatment) -> Stream {
+        self.redacted.clear();
         let redactions = self.redactor.finish(&mut self.redacted);
         self.filter.push(&self.redacted);
         let kept = self.filter.finish();

@@ -3,6 +3,7 @@
 
 use super::budget::Budget;
 use super::collect::{self, Pipes, Stream, Treatment};
+use super::live::{Live, Phase};
 use super::outcome::{self, StepEnd};
 use super::report::{Failure, Progress, Report};
 use crate::helper::{Connection, HelperError, Peer};
@@ -11,7 +12,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const DRAIN: Duration = Duration::from_secs(1);
 /// How often the number of bytes read is told.
 const TELL: Duration = Duration::from_secs(1);
+/// How often a run without new output is told to be there. Clients that count progress as a sign of life give
+/// up after tens of seconds.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Beyond the time that the call itself may take, waiting and connecting included, the helper has this long for
 /// its first answer. One that was stopped must not hold the call any longer.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -45,6 +48,8 @@ pub struct Job {
     pub timeout: Duration,
     /// What becomes of the output; its limit is that of all steps together.
     pub treatment: Treatment,
+    /// For those who look at it from outside.
+    pub live: Arc<Live>,
 }
 
 /// What is known of a run so far.
@@ -59,7 +64,9 @@ struct Running {
     steps: Vec<StepEnd>,
     budget: Budget,
     reading: Option<Reading>,
-    read: Arc<AtomicU64>,
+    /// The id and the patience of an approval that is waited for.
+    waits: Option<(String, Duration)>,
+    live: Arc<Live>,
     progress: mpsc::Sender<Progress>,
 }
 
@@ -100,7 +107,8 @@ impl Job {
             steps: self.steps.iter().map(|name| StepEnd::new(name)).collect(),
             budget: Budget::new(self.treatment.limit),
             reading: None,
-            read: Arc::default(),
+            waits: None,
+            live: self.live.clone(),
             progress,
         };
         running.follow(&self, permit).await
@@ -111,18 +119,26 @@ impl Running {
     async fn follow(mut self, job: &Job, permit: OwnedSemaphorePermit) -> Result<Report, Failure> {
         let mut permit = Some(permit);
         let mut tell = ticks();
-        let mut told = 0;
+        let (mut told, mut told_at) = (0, self.started);
+        let mut is_ending = false;
+        let live = self.live.clone();
         loop {
             let event = tokio::select! {
                 event = self.connection.next() => event.map_err(failure)?,
+                by = live.wished_to_end(), if !is_ending => {
+                    is_ending = true;
+                    self.give_up = Instant::now() + END;
+                    self.connection.end(by).await.map_err(failure)?;
+                    continue;
+                }
                 _ = tokio::time::sleep_until(self.give_up) => {
                     return Err(too_late());
                 }
                 _ = tell.tick() => {
-                    let bytes = self.read.load(Ordering::Relaxed);
-                    if bytes != told {
-                        told = bytes;
-                        self.tell(Progress::Output { bytes });
+                    let bytes = self.live.bytes();
+                    if bytes != told || told_at.elapsed() >= SIGN_OF_LIFE {
+                        (told, told_at) = (bytes, Instant::now());
+                        self.tell(self.sign_of_life(bytes));
                     }
                     continue;
                 }
@@ -134,11 +150,14 @@ impl Running {
             };
             match event {
                 Event::Ended { receipt } => {
-                    // Who cancels drops this future: one that still listens did not.
-                    if self.steps.iter().any(StepEnd::was_cancelled) {
+                    // Who cancels drops this future, or is known by name.
+                    let cancelled = self.steps.iter().any(StepEnd::was_cancelled);
+                    let ended_by = self.live.ended_by().filter(|_| cancelled);
+                    if cancelled && ended_by.is_none() {
                         return Err(Failure::Helper(self.cut_short()));
                     }
                     let run = outcome::Run {
+                        ended_by,
                         action: job.action.clone(),
                         deadline: self.deadline,
                         duration: self.started.elapsed(),
@@ -162,16 +181,21 @@ impl Running {
     async fn take(&mut self, job: &Job, event: Event, descriptors: Vec<OwnedFd>) -> Result<(), Failure> {
         match event {
             Event::AwaitingApproval { id, timeout_ms } => {
-                self.since = Instant::now() + Duration::from_millis(timeout_ms);
+                let timeout = Duration::from_millis(timeout_ms);
+                self.since = Instant::now() + timeout;
                 self.give_up = self.since + END;
-                self.tell(Progress::AwaitingApproval { id });
+                self.live.answered(&id, Phase::Waiting, job.treatment.escapes);
+                self.waits = Some((id, timeout));
+                self.tell(self.sign_of_life(0));
             }
-            Event::Accepted { deadline_ms, enforcement, .. } => {
+            Event::Accepted { run, deadline_ms, enforcement } => {
+                self.waits = None;
+                self.live.answered(&run, Phase::Running, job.treatment.escapes);
                 self.deadline = Duration::from_millis(deadline_ms);
                 self.since = self.since.min(Instant::now());
                 self.give_up = self.since + self.deadline + END;
                 self.enforcement = enforcement;
-                self.tell(Progress::Accepted { deadline: self.deadline });
+                self.tell(Progress::Accepted { run, deadline: self.deadline });
             }
             Event::StepStarted { index } => self.start(job, index, descriptors)?,
             Event::StepEnded { index, outcome, killed_by, usage } => {
@@ -202,7 +226,7 @@ impl Running {
         let treatment = Treatment { limit: self.budget.left(), ..job.treatment.clone() };
         let (stop, stopped) = watch::channel(false);
         let mut task = JoinSet::new();
-        task.spawn(collect::step(pipes, treatment, job.content.clone(), self.read.clone(), stopped));
+        task.spawn(collect::step(pipes, treatment, job.content.clone(), self.live.clone(), stopped));
         self.reading = Some(Reading { index, task, stop });
         self.tell(Progress::Step { index, name });
         Ok(())
@@ -233,8 +257,17 @@ impl Running {
             "the helper ended while the action ran, and the action with it; its partial output ({} bytes) is \
              not shown. What it has changed stays changed: look before calling it again. `gloveport doctor` \
              tells whether the helper is back",
-            self.read.load(Ordering::Relaxed)
+            self.live.bytes()
         )
+    }
+
+    /// What there is to say of a run about which nothing new is known.
+    fn sign_of_life(&self, bytes: u64) -> Progress {
+        let elapsed = self.started.elapsed();
+        match &self.waits {
+            Some((id, timeout)) => Progress::AwaitingApproval { id: id.clone(), elapsed, timeout: *timeout },
+            None => Progress::Output { bytes, elapsed },
+        }
     }
 
     /// Progress is a courtesy: a listener that does not keep up misses some of it.

@@ -6,6 +6,7 @@ mod collect;
 mod drive;
 mod escapes;
 mod filter;
+pub mod live;
 mod notes;
 mod outcome;
 mod present;
@@ -19,9 +20,10 @@ use crate::policy::{Policy, Snapshot};
 use collect::Treatment;
 use drive::Job;
 use filter::FilterPlan;
-use gloveport_contract::catalog::{Action, OnDisconnect};
+use gloveport_contract::catalog::Action;
 use gloveport_contract::packet::{self, Content, Note, RefusalCode, Request, VERSION};
 use gloveport_contract::plan::{self, Refusal, StepKind};
+use live::Live;
 use notes::Notes;
 use redact::Redaction;
 use report::{Call, Failure, Progress, Report};
@@ -64,16 +66,22 @@ impl Runner {
         &self.0.metrics
     }
 
-    /// Runs one action. Dropping the future cancels the run, unless the action says `on_disconnect: finish`.
+    /// Runs one action. Dropping the future closes the connection to the helper: that ends the run, unless the
+    /// action says `on_disconnect: finish`; then its output is lost.
     ///
     /// # Errors
     /// Why there is no report.
-    pub async fn run(&self, call: Call, progress: mpsc::Sender<Progress>) -> Result<Report, Failure> {
+    pub async fn run(
+        &self,
+        call: Call,
+        live: Arc<Live>,
+        progress: mpsc::Sender<Progress>,
+    ) -> Result<Report, Failure> {
         let started = Instant::now();
         let present = self.0.metrics.run();
-        let result = match self.attempt(&call, &progress).await {
+        let result = match self.attempt(&call, &live, &progress).await {
             Err(Failure::Refused { code: RefusalCode::Stale, .. }) => match self.0.policy.refresh().await {
-                Ok(()) => self.attempt(&call, &progress).await,
+                Ok(()) => self.attempt(&call, &live, &progress).await,
                 Err(error) => Err(Failure::Helper(error.to_string())),
             },
             result => result,
@@ -104,27 +112,26 @@ impl Runner {
         self.0.notes.send_stranger(note);
     }
 
-    async fn attempt(&self, call: &Call, progress: &mpsc::Sender<Progress>) -> Result<Report, Failure> {
+    async fn attempt(
+        &self,
+        call: &Call,
+        live: &Arc<Live>,
+        progress: &mpsc::Sender<Progress>,
+    ) -> Result<Report, Failure> {
         let snapshot = self.0.policy.snapshot();
-        let (job, on_disconnect) = self.prepare(call, &snapshot)?;
+        let job = self.prepare(call, &snapshot, live)?;
         drop(snapshot);
         let (socket, peer) = (self.0.socket.clone(), self.0.peer);
         let (slots, progress) = (self.0.connecting.clone(), progress.clone());
-        // A task of its own: it goes on without us where the action says so, and dies with us otherwise.
-        let work = async move { job.run(&socket, peer, slots, progress).await };
+        // A task of its own, which dies with us.
+        let mut task = JoinSet::new();
+        task.spawn(async move { job.run(&socket, peer, slots, progress).await });
         let gone = || Failure::Helper("the run was interrupted: the daemon is stopping".into());
-        match on_disconnect {
-            OnDisconnect::Finish => tokio::spawn(work).await.unwrap_or_else(|_| Err(gone())),
-            OnDisconnect::Cancel => {
-                let mut task = JoinSet::new();
-                task.spawn(work);
-                task.join_next().await.and_then(Result::ok).unwrap_or_else(|| Err(gone()))
-            }
-        }
+        task.join_next().await.and_then(Result::ok).unwrap_or_else(|| Err(gone()))
     }
 
     /// Checks the call as the helper will, and renders what it will compare.
-    fn prepare(&self, call: &Call, snapshot: &Snapshot) -> Result<(Job, OnDisconnect), Failure> {
+    fn prepare(&self, call: &Call, snapshot: &Snapshot, live: &Arc<Live>) -> Result<Job, Failure> {
         let catalog = snapshot.catalog.as_ref().map_err(|reason| refused(RefusalCode::NoCatalog, reason))?;
         let action = catalog
             .action(&call.action)
@@ -156,15 +163,15 @@ impl Runner {
             let problem = format!("{error}: shorten the arguments, or pass them as content");
             self.refuse(call, "size", problem)
         })?;
-        let job = Job {
+        Ok(Job {
             request,
             action: call.action.clone(),
             steps: plan.steps.iter().map(|step| step.name.to_owned()).collect(),
             content: call.content.as_deref().map(Arc::from),
             timeout: plan.timeout,
             treatment,
-        };
-        Ok((job, action.on_disconnect))
+            live: live.clone(),
+        })
     }
 
     fn treatment(

@@ -40,6 +40,8 @@ pub struct Run {
     pub enforcement: Enforcement,
     /// The audit record.
     pub receipt: Receipt,
+    /// Who had it ended.
+    pub ended_by: Option<String>,
 }
 
 impl StepEnd {
@@ -186,6 +188,7 @@ pub fn report(run: Run, mut steps: Vec<StepEnd>) -> Report {
         enforcement: run.enforcement,
         killed_by: steps.iter().find_map(|step| step.killed_by.clone()),
         receipt: run.receipt,
+        ended_by: run.ended_by,
         steps: steps.into_iter().map(|step| step.report).collect(),
     }
 }
@@ -208,6 +211,7 @@ mod tests {
             duration: Duration::ZERO,
             enforcement: Enforcement::default(),
             receipt: Receipt { seq: 1, hash: [0; 32] },
+            ended_by: None,
         };
         report(run, steps)
     }

@@ -41,6 +41,8 @@ pub struct Filters {
 pub enum Progress {
     /// The helper accepted it; it may take this long.
     Accepted {
+        /// Its id.
+        run: String,
         /// The effective limit.
         deadline: Duration,
     },
@@ -48,6 +50,10 @@ pub enum Progress {
     AwaitingApproval {
         /// The id for `gloveport approve`.
         id: String,
+        /// How long it has waited.
+        elapsed: Duration,
+        /// How long it is held.
+        timeout: Duration,
     },
     /// A step has started.
     Step {
@@ -60,6 +66,8 @@ pub enum Progress {
     Output {
         /// Bytes of all streams.
         bytes: u64,
+        /// Since the call.
+        elapsed: Duration,
     },
 }
 
@@ -84,6 +92,8 @@ pub struct Report {
     pub enforcement: Enforcement,
     /// What ended it beside itself.
     pub killed_by: Option<String>,
+    /// Who had it ended before it was over.
+    pub ended_by: Option<String>,
     /// The audit record.
     pub receipt: Receipt,
 }

@@ -116,7 +116,7 @@ impl Helper {
     }
 
     async fn run(&self, call: Call) -> Result<Report, Failure> {
-        self.runner().await.run(call, mpsc::channel(16).0).await
+        self.runner().await.run(call, Arc::default(), mpsc::channel(16).0).await
     }
 }
 
@@ -142,7 +142,7 @@ fn serve(side: &Side, dir: &Path, notes: &Mutex<Vec<Note>>, script: &dyn Fn(Run,
         }
         Some(Request::Run(run)) => script(*run, side),
         Some(Request::Note(note)) => notes.lock().expect("notes").push(note),
-        None => {}
+        Some(Request::End { .. }) | None => {}
     }
 }
 
@@ -209,7 +209,7 @@ async fn a_stale_catalogue_is_reloaded_and_the_call_sent_once_more() {
     let runner = helper.runner().await;
     let catalog = format!(r#"{{"format": 1,  "actions": [{ACTION}]}}"#);
     std::fs::write(helper.dir.join("catalog.json"), catalog).expect("catalogue");
-    let report = runner.run(call(), mpsc::channel(16).0).await.expect("report");
+    let report = runner.run(call(), Arc::default(), mpsc::channel(16).0).await.expect("report");
     assert_eq!(report.steps[0].stdout, "ok");
     let seen = seen.lock().expect("digests");
     assert!(seen.len() == 2 && seen[0] != seen[1]);
@@ -267,7 +267,7 @@ async fn dropping_the_call_closes_the_connection_and_the_pipes() {
         told.send(if gone && broken { "cancelled" } else { "still there" }).expect("told");
     });
     let runner = helper.runner().await;
-    let task = tokio::spawn(async move { runner.run(call(), mpsc::channel(16).0).await });
+    let task = tokio::spawn(async move { runner.run(call(), Arc::default(), mpsc::channel(16).0).await });
     let tells = tokio::task::spawn_blocking(move || {
         assert_eq!(tells.recv_timeout(Duration::from_secs(5)), Ok("started"));
         tells
@@ -302,13 +302,16 @@ async fn progress_tells_what_happens() {
         side.play(b"x");
     });
     let (progress, mut told) = mpsc::channel(16);
-    helper.runner().await.run(call(), progress).await.expect("report");
+    helper.runner().await.run(call(), Arc::default(), progress).await.expect("report");
     let mut all = Vec::new();
     while let Some(one) = told.recv().await {
         all.push(one);
     }
-    assert_eq!(all[0], Progress::AwaitingApproval { id: "7".into() });
-    assert_eq!(all[1], Progress::Accepted { deadline: Duration::from_secs(30) });
+    let held = Duration::from_secs(60);
+    assert!(
+        matches!(&all[0], Progress::AwaitingApproval { id, timeout, .. } if id == "7" && *timeout == held)
+    );
+    assert!(matches!(&all[1], Progress::Accepted { deadline, .. } if *deadline == Duration::from_secs(30)));
     assert_eq!(all[2], Progress::Step { index: 0, name: "main".into() });
 }
 
@@ -324,10 +327,13 @@ async fn what_the_daemon_refuses_itself_is_noted_without_its_values() {
     for call in
         [with(head, "x"), with(Filters { matching: Some("(s3cr3t".into()), ..Filters::default() }, "x")]
     {
-        let failure = runner.run(call, mpsc::channel(16).0).await.expect_err("refused");
+        let failure = runner.run(call, Arc::default(), mpsc::channel(16).0).await.expect_err("refused");
         assert!(matches!(failure, Failure::Invalid(_)), "{failure:?}");
     }
-    let failure = runner.run(with(Filters::default(), "-x"), mpsc::channel(16).0).await.expect_err("refused");
+    let failure = runner
+        .run(with(Filters::default(), "-x"), Arc::default(), mpsc::channel(16).0)
+        .await
+        .expect_err("refused");
     assert!(matches!(failure, Failure::Refused { code: RefusalCode::Argument, .. }), "{failure:?}");
     tokio::time::sleep(Duration::from_millis(300)).await;
     let notes = helper.notes.lock().expect("notes");
@@ -366,7 +372,7 @@ async fn an_absent_helper_is_named_with_the_way_out() {
     let policy = Policy::new(paths.clone(), Peer::SameUser);
     assert!(policy.refresh().await.is_err());
     let runner = Runner::new(&paths, Peer::SameUser, policy);
-    let failure = runner.run(call(), mpsc::channel(16).0).await.expect_err("no helper");
+    let failure = runner.run(call(), Arc::default(), mpsc::channel(16).0).await.expect_err("no helper");
     let Failure::Refused { code: RefusalCode::NoCatalog, detail, .. } = failure else {
         panic!("{failure:?}")
     };

@@ -60,6 +60,9 @@ fn held(
             return Err(refused(RefusalCode::Approval, detail.into()));
         }
         let woken = supervisor.pause(None, false, left.min(LOOK));
+        if let Some(by) = woken.ended_by {
+            return Err(refused(RefusalCode::Approval, format!("{by} ended the call while it waited")));
+        }
         if woken.closed || woken.over {
             return Err(refused(RefusalCode::Approval, "the call was given up while it waited".into()));
         }

@@ -78,13 +78,16 @@ struct Counted {
 }
 
 /// What ended a pause.
+#[derive(Default)]
 struct Woken {
     /// The descriptor of the caller's own.
     by_own: bool,
     /// The daemon has closed.
     closed: bool,
-    /// The parent has gone, or the daemon has sent a second request.
+    /// The parent has gone, or the daemon has sent a second packet.
     over: bool,
+    /// Who ends the run, where that is what the second packet says.
+    ended_by: Option<String>,
 }
 
 impl Supervisor<'_> {
@@ -111,6 +114,7 @@ impl Supervisor<'_> {
                 Ok(Request::Status { page }) => self.send(&self.status(page)),
                 Ok(Request::Run(_) | Request::Note(_)) if self.status_only => {}
                 Ok(Request::Note(note)) => self.note(note),
+                Ok(Request::End { .. }) => self.malformed("there is no run to end on this connection"),
                 Ok(Request::Run(request)) => self.run(&request),
             },
         }
@@ -262,15 +266,25 @@ impl Supervisor<'_> {
         let peer = if is_alone { self.life.as_fd() } else { self.connection.as_fd() };
         let mut waited_for = [own, peer, self.life.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         if poll(&mut waited_for, timeout).is_err() {
-            return Woken { by_own: false, closed: false, over: false };
+            return Woken::default();
         }
         let [by_own, connection, life] = waited_for.map(|fd| fd.any().unwrap_or(false));
         let connection = connection && !is_alone;
-        let violated = connection && wire::has_more(&self.connection);
-        if violated {
-            self.malformed("a second request came on one connection");
+        let second = if connection { wire::second(&self.connection) } else { None };
+        let over = second.is_some() || life;
+        let closed = connection && second.is_none();
+        Woken { by_own, closed, over, ended_by: second.and_then(|packet| self.ended_by(&packet)) }
+    }
+
+    /// Who ends the run. Any other packet that follows a request ends it too, and is recorded.
+    fn ended_by(&self, packet: &[u8]) -> Option<String> {
+        match Request::decode(packet) {
+            Ok(Request::End { by }) => Some(by),
+            _ => {
+                self.malformed("a second request came on one connection");
+                None
+            }
         }
-        Woken { by_own, closed: connection && !violated, over: violated || life }
     }
 
     /// Records a refusal.

@@ -102,6 +102,8 @@ pub struct Course<'a> {
     ended_by: Option<Cause>,
     /// Some of it could not be ended: the parent goes on with that.
     is_left: bool,
+    /// Who had it ended, as the daemon says.
+    asked_by: Option<String>,
     on_disconnect: OnDisconnect,
     /// What runs is a handler of ours.
     is_handler: bool,
@@ -137,6 +139,7 @@ impl<'a> Course<'a> {
             deadline: now,
             ended_by: None,
             is_left: false,
+            asked_by: None,
             on_disconnect: OnDisconnect::Cancel,
             is_handler: false,
             is_alone: false,
@@ -173,6 +176,7 @@ impl<'a> Course<'a> {
             steps: ended,
             killed_by: self.ended_by.map(|cause| cause.as_str().to_owned()),
             duration_ms: Some(duration),
+            reason: self.asked_by.take().map(|by| format!("{by} ended the run")),
             ..record
         };
         let recorded = self.supervisor.audit.append(&record);
@@ -347,7 +351,10 @@ impl<'a> Course<'a> {
     }
 
     fn pause_for(&mut self, most: Duration, is_alone: bool) -> Woken {
-        let woken = self.supervisor.pause(Some(self.children.as_fd()), is_alone, most);
+        let mut woken = self.supervisor.pause(Some(self.children.as_fd()), is_alone, most);
+        if let Some(by) = woken.ended_by.take() {
+            self.asked_by = Some(by);
+        }
         if woken.by_own {
             // Which child it was is wait4's to say; several signals become one anyway.
             while let Ok(Some(_)) = self.children.read_signal() {}

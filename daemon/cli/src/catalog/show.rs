@@ -63,6 +63,10 @@ fn describe(action: &Action) -> String {
         let time = u64::try_from(action.approval_timeout().as_millis()).unwrap_or(u64::MAX);
         say("approval", format!("a person must say yes within {}", Millis(time)));
     }
+    if let Some(kept) = action.keep_result() {
+        let kept = Millis(u64::try_from(kept.as_millis()).unwrap_or(u64::MAX));
+        say("alone", format!("goes on without its client; the result is kept for {kept}"));
+    }
     for (name, value) in action.env.iter() {
         say("environment", format!("{name}={}", out::printable(value)));
     }

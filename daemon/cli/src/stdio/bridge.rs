@@ -73,10 +73,8 @@ impl Service for Bridge {
             return Ok(());
         }
         let (Some(id), Some(method)) = (message.id.clone(), message.method.as_deref()) else {
-            // A notification: nobody waits for an answer, and there is none to wait for.
-            if message.method.is_some() {
-                let _ = self.exchange(&message, &bytes, None);
-            }
+            // A notification, or an answer to a question of the daemon's: nobody waits for what comes of it.
+            let _ = self.exchange(&message, &bytes, None);
             return Ok(());
         };
         if method == "initialize" && message.protocol.is_none() {

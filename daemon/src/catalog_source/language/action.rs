@@ -242,6 +242,14 @@ pub(super) static ACTION: Block = Block {
             Widens,
             "What a closed connection means for a run.",
         ),
+        key(
+            "keep_result",
+            Shape::Time,
+            Default("10m"),
+            Words,
+            "Beside `on_disconnect: finish`: how long the result of a run is kept in memory for the caller who \
+             started it (the tool `run_result`).",
+        ),
         key("concurrency", Shape::Integer(1, 1024), Default("8"), Widens, "Runs of this action at once."),
         key(
             "host_root",

@@ -295,6 +295,8 @@ pub struct Action {
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_disconnect: OnDisconnect,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_result: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub host_root: bool,
@@ -323,6 +325,12 @@ impl Action {
     /// How long an approval is waited for.
     pub fn approval_timeout(&self) -> Duration {
         self.approval_timeout.map_or(Duration::from_secs(600), |t| Duration::from_millis(t.0))
+    }
+    /// How long the result of a run is kept for a client that comes back; nothing is kept of a run that ends
+    /// with its connection.
+    pub fn keep_result(&self) -> Option<Duration> {
+        let kept = self.keep_result.map_or(Duration::from_secs(600), |t| Duration::from_millis(t.0));
+        (self.on_disconnect == OnDisconnect::Finish).then_some(kept)
     }
     /// The longest that a run of it can take.
     pub fn longest_timeout(&self) -> Duration {

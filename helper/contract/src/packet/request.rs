@@ -8,7 +8,8 @@ use std::fmt;
 /// Version of the packets. Both halves are of one release; another version is refused by name.
 pub const VERSION: u32 = 1;
 
-/// One packet from the daemon. A connection carries exactly one.
+/// One packet from the daemon. A connection carries one, and behind a [`Request::Run`] at most a
+/// [`Request::End`].
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Request {
     /// What is in force? Answered by one [`super::Event::StatusReply`].
@@ -20,6 +21,11 @@ pub enum Request {
     Run(Box<Run>),
     /// Record a refusal that the daemon made itself. Answered by closing.
     Note(Note),
+    /// End the run of this connection now, whatever its action says of a closed connection. Never the first.
+    End {
+        /// Who wants that, for the record: the daemon's word.
+        by: String,
+    },
 }
 
 /// A call, pre-validated.

@@ -57,7 +57,8 @@ fn request() -> impl Strategy<Value = Request> {
         });
     let note = (caller(), text(), text(), text())
         .prop_map(|(caller, action, rule, detail)| Request::Note(Note { caller, action, rule, detail }));
-    prop_oneof![any::<u32>().prop_map(|page| Request::Status { page }), run, note]
+    let end = text().prop_map(|by| Request::End { by });
+    prop_oneof![any::<u32>().prop_map(|page| Request::Status { page }), run, note, end]
 }
 
 fn event() -> impl Strategy<Value = Event> {

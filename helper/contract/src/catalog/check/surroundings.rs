@@ -3,7 +3,8 @@
 
 use super::{Problem, check_absolute, check_range, check_time, problem};
 use crate::catalog::{
-    Action, CommandRule, Directory, Network, NetworkClass, ParamType, Risk, Sandbox, Step, Timeout,
+    Action, CommandRule, Directory, Network, NetworkClass, OnDisconnect, ParamType, Risk, Sandbox, Step,
+    Timeout,
 };
 use crate::limits;
 use crate::plan::is_absolute_path;
@@ -42,6 +43,17 @@ impl Action {
             && !(1..=APPROVAL_MAX_MS).contains(&time.0)
         {
             return problem("approval_timeout", format!("{time} is not within 1ms to 24h"));
+        }
+        if let Some(time) = self.keep_result {
+            if self.on_disconnect != OnDisconnect::Finish {
+                return problem(
+                    "keep_result",
+                    "only beside `on_disconnect: finish`: no other result is kept",
+                );
+            }
+            if !(1..=KEEP_MAX_MS).contains(&time.0) {
+                return problem("keep_result", format!("{time} is not within 1ms to 24h"));
+            }
         }
         check_account("run_as", self.run_as())?;
         for (index, group) in self.groups.iter().enumerate() {
@@ -142,6 +154,8 @@ impl Action {
 
 /// A day: who has not decided by then is asked again.
 const APPROVAL_MAX_MS: u64 = 24 * 3_600_000;
+/// Longest that a result is kept: it stands in the daemon's memory, which is bounded.
+const KEEP_MAX_MS: u64 = 24 * 3_600_000;
 
 /// Groups whose members can become root on the host.
 pub fn is_root_group(name: &str) -> bool {

@@ -144,6 +144,8 @@ fn the_surroundings_are_within_their_bounds() {
         (r#""concurrency": 0"#, "concurrency"),
         (r#""max_output": "17MiB""#, "max_output"),
         (r#""approval_timeout": "25h""#, "approval_timeout"),
+        (r#""keep_result": "5m""#, "keep_result"),
+        (r#""on_disconnect": "finish", "keep_result": "25h""#, "keep_result"),
         (r#""filters": ["tail", "tail"]"#, "filters.0"),
         (
             r#""arguments": "flat", "params": {"tail": {"type": "integer", "optional": true}}, "filters": ["tail"]"#,
