@@ -30,10 +30,11 @@ async def main(url, token, tool, arguments, mode="auto", seconds=None):
                 print(json.dumps(await given_up(client, tool, json.loads(arguments), float(seconds))))
                 return
             tools = await client.list_tools()
-            seen = []
+            seen, messages = [], []
 
-            async def progressed(progress, _total, _message):
+            async def progressed(progress, _total, message):
                 seen.append(progress)
+                messages.append(message)
 
             result = await client.call_tool(tool, json.loads(arguments), progress_callback=progressed)
             try:
@@ -49,6 +50,7 @@ async def main(url, token, tool, arguments, mode="auto", seconds=None):
                 "structured": result.structured_content,
                 "text": result.content[0].text,
                 "progress": seen,
+                "messages": messages,
                 "unknown": unknown,
             }))
 

@@ -30,6 +30,7 @@ pub mod sshd;
 pub mod stages;
 pub mod stdio;
 pub mod strace;
+pub mod terminal;
 pub mod uid;
 
 pub use daemon::Daemon;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::ops::Deref;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -100,6 +101,18 @@ impl Pair {
         command.envs(environment.iter().copied());
         command.arg("--state").arg(&self.state).args(words).stdin(Stdio::null());
         command.output().expect("starting gloveport")
+    }
+
+    /// Runs it as another user, who cannot reach the build: a copy in the scene.
+    ///
+    /// # Panics
+    /// Where it cannot be started.
+    pub fn gloveport_as(&self, uid: u32, words: &[&str]) -> Output {
+        let program = self.scene.install("gloveport");
+        let mut command = Command::new(program);
+        command.env_remove("GLOVEPORT_URL").env_remove("GLOVEPORT_TOKEN").uid(uid).gid(uid);
+        command.arg("--state").arg(&self.state).args(words).stdin(Stdio::null());
+        command.output().expect("starting gloveport as another user")
     }
 
     /// Adds a token; what `gloveport token add --json` says of it.

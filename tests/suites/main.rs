@@ -27,6 +27,7 @@ mod one_shot_rules;
 mod order;
 mod packaging;
 mod real_clients;
+mod runs;
 mod sandbox_table;
 mod scopes;
 mod ssh;

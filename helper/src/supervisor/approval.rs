@@ -8,9 +8,9 @@ use super::{Refusal, Supervisor};
 use crate::audit::{self, Kind, Record};
 use crate::pending;
 use gloveport_contract::approval::{Answer, Content, Decision, Pending};
-use gloveport_contract::catalog::hex;
+use gloveport_contract::catalog::{Action, hex};
 use gloveport_contract::packet::{Event, RefusalCode, Run};
-use gloveport_contract::plan::StepKind;
+use gloveport_contract::plan::{Plan, StepKind};
 use hmac_sha256::Hash;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -132,19 +132,18 @@ fn describe(id: &str, launch: &Launch<'_>, request: &Run, record: &Record) -> Pe
             .map(|content| Content { length: content.length, sha256: hex(&content.sha256) }),
         scripts: scripts.collect(),
         catalog: hex(&request.digest),
-        digest: hex(&digest(id, launch, request)),
+        digest: hex(&digest(id, action, launch.plan(), request)),
     }
 }
 
 /// The digest of exactly what would run. Every part goes in with its length, so that no two calls make the
 /// same bytes; the id makes it good for one call only.
-fn digest(id: &str, launch: &Launch<'_>, request: &Run) -> [u8; 32] {
+fn digest(id: &str, action: &Action, plan: &Plan<'_>, request: &Run) -> [u8; 32] {
     let mut hash = Hash::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    let (action, plan) = (launch.action(), launch.plan());
     for text in ["gloveport approval 1", id, &action.name, action.run_as(), &plan.cwd.path] {
         part(text.as_bytes());
     }
@@ -161,4 +160,68 @@ fn digest(id: &str, launch: &Launch<'_>, request: &Run) -> [u8; 32] {
         }
     }
     hash.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gloveport_contract::packet::{self, Argument, Caller, VERSION};
+    use gloveport_contract::plan;
+    use serde_json::{Value, json};
+
+    const SCRIPT: &str = "echo one";
+
+    /// A call of this action: what its digest is.
+    fn of(id: &str, catalog: u8, action: &Value, word: &str, content: packet::Content) -> [u8; 32] {
+        let action: Action = serde_json::from_value(action.clone()).unwrap();
+        let args = vec![Argument { name: "word".into(), value: word.into() }];
+        let plan = plan::plan(&action, &args, Some(&content)).unwrap();
+        let request = Run {
+            version: VERSION,
+            digest: [catalog; 32],
+            token: None,
+            caller: Caller::default(),
+            action: action.name.clone(),
+            args,
+            argv: Vec::new(),
+            content: Some(content),
+        };
+        digest(id, &action, &plan, &request)
+    }
+
+    fn action() -> Value {
+        json!({
+            "name": "a", "description": "d", "risk": "write", "run_as": "root", "cwd": "/srv",
+            "params": {"word": {"type": "string"}, "text": {"type": "content", "max_length": 10}},
+            "script": {"file": "s", "interpreter": "/bin/sh", "args": ["{word}", "fixed"], "body": SCRIPT},
+        })
+    }
+
+    #[test]
+    fn each_part_of_a_call_is_in_its_digest() {
+        let content = |length, sha256| packet::Content { length, sha256: [sha256; 32] };
+        let plain = of("1", 1, &action(), "x", content(3, 1));
+        assert_eq!(of("1", 1, &action(), "x", content(3, 1)), plain, "the same is the same");
+        let with = |pointer: &str, value: Value| {
+            let mut action = action();
+            *action.pointer_mut(pointer).unwrap() = value;
+            of("1", 1, &action, "x", content(3, 1))
+        };
+        for (part, other) in [
+            ("the call", of("2", 1, &action(), "x", content(3, 1))),
+            ("the catalogue", of("1", 2, &action(), "x", content(3, 1))),
+            ("an argument, and with it an argv", of("1", 1, &action(), "y", content(3, 1))),
+            ("the content's length", of("1", 1, &action(), "x", content(4, 1))),
+            ("the content", of("1", 1, &action(), "x", content(3, 2))),
+            ("the action", with("/name", json!("b"))),
+            ("the account", with("/run_as", json!("daemon"))),
+            ("the directory", with("/cwd", json!("/"))),
+            ("the script", with("/script/body", json!("echo two"))),
+            ("the interpreter", with("/script/interpreter", json!("/bin/bash"))),
+            ("the script's arguments", with("/script/args", json!(["{word}", "other"]))),
+            ("where an argument ends", with("/script/args", json!(["{word}", "fix", "ed"]))),
+        ] {
+            assert_ne!(other, plain, "{part} is not in the digest");
+        }
+    }
 }

@@ -1,5 +1,9 @@
 //! A person says yes first. The daemon cannot say it, cannot use it for anything else, and cannot do without.
 
+mod binding;
+mod clients;
+mod people;
+
 use gloveport_contract::packet::{Event, Outcome, RefusalCode, Request};
 use gloveport_tests::{Connection, Helper, Scene, fake_daemon, processes, programs};
 use rustix::process::Signal;
