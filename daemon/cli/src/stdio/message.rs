@@ -38,6 +38,10 @@ struct Envelope<'a> {
     method: Option<String>,
     #[serde(default, borrow)]
     params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// Tells `null` from nothing: a request whose id is null is a mistake, not a notification.
@@ -79,6 +83,9 @@ impl Message {
         })?;
         if envelope.id.as_ref().is_some_and(|id| !id.is_string() && !id.is_number()) {
             return Err((INVALID, "the id of a request is a string or a number"));
+        }
+        if envelope.method.is_none() && envelope.result.is_none() && envelope.error.is_none() {
+            return Err((INVALID, "method is missing"));
         }
         let params: Params =
             envelope.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
@@ -139,6 +146,7 @@ mod tests {
             (b"[{}]", -32600),
             (b"5", -32600),
             (br#"{"method": 5}"#, -32600),
+            (br#"{"jsonrpc":"2.0","id":7}"#, -32600),
             (br#"{"id":1,"id":2}"#, -32600),
             (br#"{"id":null,"method":"ping"}"#, -32600),
             (br#"{"id":[1],"method":"ping"}"#, -32600),
