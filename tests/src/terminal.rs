@@ -28,7 +28,8 @@ impl Terminal {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("a terminal");
         let name = ptsname(&ours, Vec::new()).expect("the terminal's name");
-        let theirs = OpenOptions::new().read(true).write(true);
+        let mut theirs = OpenOptions::new();
+        theirs.read(true).write(true);
         let open = || theirs.open(name.to_str().expect("a path")).expect("the terminal");
         let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().expect("starting");
         drop(command);
