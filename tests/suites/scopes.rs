@@ -75,7 +75,7 @@ fn a_token_has_as_many_runs_at_once_as_it_may_and_others_go_on() {
     assert_eq!(helper.run(as_local_user(&helper, "hello")).outcome(), Some(&Outcome::Exited(0)));
     assert_eq!(helper.run(helper.call("hello", &[])).outcome(), Some(&Outcome::Exited(0)));
     drop(sleeping);
-    gloveport_tests::processes::wait_until("the place is free", std::time::Duration::from_secs(5), || {
+    gloveport_tests::processes::wait_until("the place is free", Duration::from_secs(5), || {
         helper.run(with_token(&helper, "hello")).outcome() == Some(&Outcome::Exited(0))
     });
 }
@@ -93,7 +93,7 @@ fn a_client_is_told_the_rule_that_refused_it() {
         .expect("running gloveport token add");
     let token: Value = serde_json::from_slice(&added.stdout).expect("what token add prints");
     let limited = pair.with_token(token["token"].as_str().expect("a token"));
-    gloveport_tests::processes::wait_until("the token counts", std::time::Duration::from_secs(5), || {
+    gloveport_tests::processes::wait_until("the token counts", Duration::from_secs(5), || {
         limited.tools().contains(&"hello".to_owned())
     });
     let first = limited.call("hello", json!({}));
