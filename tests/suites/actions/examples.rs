@@ -140,3 +140,26 @@ fn the_action_of_the_guide_is_built_and_its_mistake_is_told_as_shown() {
         assert!(bad.contains(line) && guide.contains(line), "{line}\n{bad}");
     }
 }
+
+#[test]
+fn every_action_of_the_page_about_handlers_is_built_and_linted() {
+    let scene = Scene::new();
+    let page = fs::read_to_string(programs::repository().join("docs/handlers.md")).expect("the page");
+    let directory = scene.root.join("handlers");
+    scene::make_directory(&directory);
+    let (source, built) = (directory.display().to_string(), scene.root.join("built").display().to_string());
+    for handler in ["log_search", "mysql_query", "redis_command", "http_get", "read_file", "write_file"] {
+        let (_, section) = page.split_once(&format!("\n## {handler}\n")).expect("its section");
+        let (_, rest) = section.split_once("```yaml\n").expect("its action");
+        let (action, _) = rest.split_once("```").expect("its end");
+        assert!(action.contains(&format!("\nbuiltin: {handler}\n")), "{handler}: {action}");
+        fs::write(directory.join(format!("{handler}.yaml")), action).expect("writing");
+    }
+    assert_eq!(page.matches("```yaml").count(), 6, "an action for each handler");
+    for arguments in
+        [&["catalog", "build", &source, "-o", &built][..], &["catalog", "lint", "--strict", &source]]
+    {
+        let output = gloveport(&scene, arguments);
+        assert!(output.status.success(), "{}", printed(&output));
+    }
+}
