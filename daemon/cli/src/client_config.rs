@@ -187,8 +187,9 @@ fn claude_code(access: &Access) -> String {
             format!("claude mcp add gloveport -- gloveport {}", words.join(" "))
         }
         None => format!(
-            "claude mcp add --transport http gloveport {} --header \"Authorization: Bearer {}\"",
-            access.url, access.token
+            "claude mcp add --transport http gloveport {} --header {}",
+            shell_word(&access.url),
+            in_quotes(&format!("Authorization: Bearer {}", access.token))
         ),
     }
 }
@@ -197,6 +198,19 @@ fn claude_code(access: &Access) -> String {
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%_-+=:,./".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// A text in double quotes of a shell.
+fn in_quotes(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        if "\"\\$`".contains(c) {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// A TOML or YAML string: JSON's escapes are among theirs.
@@ -227,7 +241,9 @@ fn ufo(access: &Access) -> String {
         None => {
             let rest = access.url.strip_prefix("http://").unwrap_or(&access.url);
             let (authority, path) = rest.split_once('/').unwrap_or((rest, "mcp"));
-            let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
+            let with_port =
+                authority.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+            let (host, port): (&str, u16) = with_port.unwrap_or((authority, 80));
             let mut path = path.trim_end_matches('/').to_owned();
             if !path.contains(IN_PATH) {
                 path = format!("{path}{IN_PATH}{}", access.token);

@@ -3,6 +3,7 @@
 
 mod distance;
 mod fifty;
+mod hostile;
 mod roads;
 
 use gloveport_tests::sshd::{Keys, Server, client};

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How long a host may take to confirm that it has read a cancellation.
 const CONFIRM: Duration = Duration::from_secs(5);
+/// The longest list of tools of one host, bytes: one host must not take the memory of all.
+const LIST: usize = 16 << 20;
 /// Pages of tools that are read at most: a daemon that never ends its list must not hold the client.
 const PAGES: usize = 1000;
 
@@ -176,6 +178,7 @@ impl Host {
     /// Asks for its tools, and remembers them. Tools that were known before stay known when it does not answer.
     pub fn refresh(&self, deadline: Instant) {
         let mut tools = Vec::new();
+        let mut size = 0;
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
@@ -187,6 +190,11 @@ impl Host {
                 locked(&self.known).trouble = Some(refusal(&answer));
                 return;
             };
+            size += answer.result.as_ref().map_or(0, |result| result.get().len());
+            if size > LIST {
+                locked(&self.known).trouble = Some(format!("its list of tools is longer than {LIST} bytes"));
+                return;
+            }
             tools.extend(page.tools);
             cursor = page.next;
             if cursor.is_none() {

@@ -50,6 +50,19 @@ pub struct Answer {
     pub error: Option<Box<RawValue>>,
 }
 
+/// Progress of a call, as far as the protocol knows it.
+#[derive(Deserialize)]
+struct Told {
+    params: Value,
+}
+
+/// A request that waits for its answer.
+struct Waiter {
+    events: Sender<Event>,
+    /// The token by which the client knows progress of it.
+    token: Option<Value>,
+}
+
 /// Why a request was not sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unsent {
@@ -69,7 +82,7 @@ pub struct Link {
 }
 
 struct State {
-    waiting: HashMap<u64, Sender<Event>>,
+    waiting: HashMap<u64, Waiter>,
     last_id: u64,
     has_answered: bool,
     lost: Option<String>,
@@ -152,7 +165,8 @@ impl Link {
         state.last_id += 1;
         state.used = Instant::now();
         let id = state.last_id;
-        state.waiting.insert(id, events);
+        let token = params.pointer("/_meta/progressToken").cloned();
+        state.waiting.insert(id, Waiter { events, token });
         drop(state);
         if self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})) {
             return Ok(id);
@@ -209,7 +223,7 @@ impl Link {
             state.lost.get_or_insert_with(|| reason.clone());
             std::mem::take(&mut state.waiting)
         };
-        for events in waiting.into_values() {
+        for Waiter { events, .. } in waiting.into_values() {
             // Who has stopped waiting needs no reason.
             let _ = events.send(Event::Lost(reason.clone()));
         }
@@ -246,9 +260,10 @@ impl Link {
 
     fn take(&self, answer: Answer, line: &[u8], output: &Output) {
         if answer.method.as_deref() == Some("notifications/progress") {
-            // The client made the token, so it knows what it belongs to. When the client is gone, the
-            // next answer says so.
-            let _ = output.send(line.trim_ascii());
+            if let Some(progress) = self.progress(line) {
+                // When the client is gone, the next answer says so.
+                let _ = output.send(progress.to_string().as_bytes());
+            }
             return;
         }
         let Some(id) = answer.id.filter(|_| answer.method.is_none()) else { return };
@@ -257,9 +272,29 @@ impl Link {
             (state.has_answered, state.used) = (true, Instant::now());
             state.waiting.remove(&id)
         };
-        if let Some(events) = events {
+        if let Some(Waiter { events, .. }) = events {
             let _ = events.send(Event::Answer(answer));
         }
+    }
+
+    /// Progress as it may be passed on: of a call that waits here, and made anew. A host that is in other hands
+    /// must not speak for another, nor send the client what is no message.
+    fn progress(&self, line: &[u8]) -> Option<Value> {
+        let Told { params } = serde_json::from_slice(line).ok()?;
+        let token = params.get("progressToken")?;
+        let is_known =
+            locked(&self.state).waiting.values().any(|waiter| waiter.token.as_ref() == Some(token));
+        let number = |name: &str| params.get(name).filter(|value| value.is_number()).cloned();
+        let mut told = json!({"progressToken": token, "progress": number("progress")?});
+        for (name, value) in [
+            ("total", number("total")),
+            ("message", params.get("message").filter(|value| value.is_string()).cloned()),
+        ] {
+            if let (Some(told), Some(value)) = (told.as_object_mut(), value) {
+                told.insert(name.to_owned(), value);
+            }
+        }
+        is_known.then(|| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}))
     }
 
     /// The exit of ssh, which has closed its output.
