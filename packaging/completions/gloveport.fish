@@ -35,7 +35,7 @@ complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "catalog" -d 'Wr
 complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "stdio" -d 'The protocol on stdin and stdout, for a client that starts a program'
 complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "client-config" -d 'Settings to paste into an MCP client'
 complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "doctor" -d 'What is wrong on this host, why, and the way out'
-complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "status" -d 'What is running and what is in force; ends with 1 where something is not'
+complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "status" -d 'What is running and what is in force; ends with 1 where something is not, or cannot be told'
 complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "pending" -d 'The calls that wait for approval'
 complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "approve" -d 'Let a call that waits run, once and exactly as shown'
 complete -c gloveport -n "__fish_gloveport_needs_command" -f -a "deny" -d 'Refuse a call that waits'
@@ -127,6 +127,7 @@ complete -c gloveport -n "__fish_gloveport_using_subcommand doctor" -l client -d
 complete -c gloveport -n "__fish_gloveport_using_subcommand doctor" -l state -d 'Use this one directory in place of /etc/gloveport, /run/gloveport and /var/log/gloveport [env: GLOVEPORT_STATE]' -r -F
 complete -c gloveport -n "__fish_gloveport_using_subcommand doctor" -l json -d 'Print one line of JSON'
 complete -c gloveport -n "__fish_gloveport_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gloveport -n "__fish_gloveport_using_subcommand status" -l end -d 'End a run, by the id that is shown: root any, a local user their own' -r
 complete -c gloveport -n "__fish_gloveport_using_subcommand status" -l state -d 'Use this one directory in place of /etc/gloveport, /run/gloveport and /var/log/gloveport [env: GLOVEPORT_STATE]' -r -F
 complete -c gloveport -n "__fish_gloveport_using_subcommand status" -l json -d 'Print one line of JSON'
 complete -c gloveport -n "__fish_gloveport_using_subcommand status" -s h -l help -d 'Print help'
@@ -210,7 +211,7 @@ complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish
 complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "stdio" -d 'The protocol on stdin and stdout, for a client that starts a program'
 complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "client-config" -d 'Settings to paste into an MCP client'
 complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "doctor" -d 'What is wrong on this host, why, and the way out'
-complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "status" -d 'What is running and what is in force; ends with 1 where something is not'
+complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "status" -d 'What is running and what is in force; ends with 1 where something is not, or cannot be told'
 complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "pending" -d 'The calls that wait for approval'
 complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "approve" -d 'Let a call that waits run, once and exactly as shown'
 complete -c gloveport -n "__fish_gloveport_using_subcommand help; and not __fish_seen_subcommand_from up init call tools catalog stdio client-config doctor status pending approve deny audit token help" -f -a "deny" -d 'Refuse a call that waits'

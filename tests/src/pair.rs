@@ -5,11 +5,13 @@ use crate::mcp::{Endpoint, ToolResult};
 use crate::{Scene, processes, programs, scene};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::ops::Deref;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A running daemon and helper. Stopped when it is dropped, and nothing may be left then.
 #[derive(Debug)]
@@ -112,7 +114,15 @@ impl Pair {
         let mut command = Command::new(program);
         command.env_remove("GLOVEPORT_URL").env_remove("GLOVEPORT_TOKEN").uid(uid).gid(uid);
         command.arg("--state").arg(&self.state).args(words).stdin(Stdio::null());
-        command.output().expect("starting gloveport as another user")
+        // A child that another thread is just starting holds the copy open for writing until it executes.
+        loop {
+            match command.output() {
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    sleep(Duration::from_millis(20))
+                }
+                output => return output.expect("starting gloveport as another user"),
+            }
+        }
     }
 
     /// Adds a token; what `gloveport token add --json` says of it.

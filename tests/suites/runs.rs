@@ -243,7 +243,7 @@ fn status_by_a_user_who_may_not_ask_the_helper_says_so() {
 fn what_is_kept_has_an_end_and_a_bound() {
     let stage = Stage::new("5s");
     let first = stage.pair.call("backup", json!({"params": {"time": 0}}));
-    let id = first.0["_meta"]["gloveport/run"]["run"].as_str().expect("an id").to_owned();
+    let id = stage.mine()[0]["run"].as_str().expect("an id").to_owned();
     assert_eq!(stage.result(&id).stdout(), first.stdout());
     processes::wait_until("its time is over", SOON, || stage.mine().is_empty());
     assert!(stage.pair.call("run_result", json!({"run": id})).text().contains("no longer kept"));

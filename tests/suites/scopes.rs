@@ -192,9 +192,9 @@ fn a_local_user_is_known_by_the_kernel_and_has_a_scope_too() {
     assert_eq!(text(&call(user, "service_status")).trim(), "active");
     assert!(text(&call(user, "disk")).contains("(rule: allow)"));
     assert!(text(&call(user, "service_restart")).contains("(rule: max_risk)"));
-    assert!(text(&call(stranger, "service_status")).contains("local_users"));
+    assert!(text(&call(stranger, "service_status")).contains("allow-user"));
     assert!(pair.gloveport(&["token", "deny-user", &user.to_string()]).status.success());
-    assert!(text(&call(user, "service_status")).contains("local_users"), "it counts at once");
+    assert!(text(&call(user, "service_status")).contains("allow-user"), "it counts at once");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! the digest, one by one, is shown beside it (`helper/src/supervisor/approval.rs`).
 
 use super::{SOON, assert_refused, decide, pending, shown, yes};
-use gloveport_contract::packet::{Argument, Content, Event, Request, Run, Value};
+use gloveport_contract::packet::{Argument, Content, Event, Outcome, Request, Run, Value};
 use gloveport_contract::plan;
 use gloveport_tests::{Connection, Helper, Scene, processes};
 use serde_json::json;
@@ -126,16 +126,21 @@ fn content_that_is_not_what_was_approved_is_not_written() {
         let content = shown(&helper, &id)["content"].clone();
         assert_eq!(content["length"], approved.len(), "{content}");
         decide(&helper, &id, &yes(&helper, &id));
-        let stdin = loop {
+        // Its output is held, and not read: it has to have somewhere to go.
+        let mut pipes = loop {
             match connection.receive() {
-                Some((Event::StepStarted { .. }, mut descriptors)) => break descriptors.remove(2),
+                Some((Event::StepStarted { .. }, descriptors)) => break descriptors,
                 Some(_) => {}
                 None => panic!("it did not start"),
             }
         };
-        File::from(stdin).write_all(sent).expect("writing the content");
+        File::from(pipes.remove(2)).write_all(sent).expect("writing the content");
         let finished = connection.finish();
-        assert_eq!(finished.stdout.contains("error"), !is_written, "{finished:?}");
+        let exited = |code| {
+            let is_it = |event: &Event| matches!(event, Event::StepEnded { outcome: Outcome::Exited(exit), .. } if *exit == code);
+            finished.events.iter().any(is_it)
+        };
+        assert!(if is_written { exited(0) } else { exited(1) }, "{finished:?}");
         assert_eq!(fs::read(&file).ok().as_deref(), is_written.then_some(&approved[..]));
     }
 }

@@ -123,12 +123,12 @@ const TROUBLES: [Trouble; 21] = [
     trouble(
         "mount -t tmpfs -o size=64k,mode=755 none /var/log/gloveport",
         ("audit_room", "fail", "0 MiB are free"),
-        Some("umount /var/log/gloveport"),
+        Some("umount --lazy /var/log/gloveport && systemctl restart gloveport-helper.service"),
     ),
     trouble(
         "mount -t tmpfs -o ro,mode=755 none /var/log/gloveport",
         ("audit_room", "fail", "read-only"),
-        Some("umount /var/log/gloveport"),
+        Some("umount --lazy /var/log/gloveport && systemctl restart gloveport-helper.service"),
     ),
     trouble(
         "mv /usr/libexec/gloveport/gloveport-handler /root",
