@@ -150,9 +150,11 @@ fn a_log_that_is_removed_during_a_run_is_begun_anew_by_its_end() {
 fn nothing_runs_while_something_else_stands_in_the_place_of_the_log() {
     let helper = helper(&[]);
     run(&helper);
-    let moved = helper.scene.root.join("moved");
-    fs::rename(log(&helper), &moved).expect("moving the log");
-    fs::write(log(&helper), "something else\n").expect("writing");
+    // At one stroke: where nothing stands for a moment, the helper begins anew.
+    let [moved, another] = ["moved", "another"].map(|name| helper.scene.root.join(name));
+    fs::hard_link(log(&helper), &moved).expect("keeping the log");
+    fs::write(&another, "something else\n").expect("writing");
+    fs::rename(&another, log(&helper)).expect("replacing the log");
     let mut connection = helper.connect();
     let request = Request::Run(Box::new(helper.call("sleep", &[])));
     // The connection may be closed before it is sent.

@@ -21,7 +21,6 @@ const PROGRAMS: [&str; 28] = [
     "/usr/bin/nice",
     "/usr/bin/nohup",
     "/usr/bin/perl",
-    "/usr/bin/python3",
     "/usr/bin/rm",
     "/usr/bin/sed",
     "/usr/bin/setsid",
@@ -97,8 +96,6 @@ fn nothing_is_written_deleted_or_started() {
         format!("awk 'BEGIN {{print 1 > \"{own}/x\"}}'"),
         "awk 'BEGIN {exit system(\"id\")}'".to_owned(),
         "perl -e 'exec \"/usr/bin/id\" or die'".to_owned(),
-        "python3 -c 'import os; os.execv(\"/usr/bin/id\", [\"id\"])'".to_owned(),
-        "python3 -c 'import subprocess; print(subprocess.check_output([\"id\"]))'".to_owned(),
         "env id".to_owned(),
         "xargs id".to_owned(),
         "timeout 5 id".to_owned(),
@@ -132,8 +129,7 @@ fn nothing_is_written_deleted_or_started() {
     // The programs themselves work: what failed was what they were asked to do.
     let sorted = pair.call("execute_command", json!({"command": format!("sort {own}/file")}));
     assert_eq!(sorted.structured()["stdout"], "a\nb\n", "{:#}", sorted.0);
-    for harmless in ["awk 'BEGIN {print 1}'", "python3 -c 'print(1)'", "ip -brief address", "nice", "date -u"]
-    {
+    for harmless in ["awk 'BEGIN {print 1}'", "ip -brief address", "nice", "date -u"] {
         let result = pair.call("execute_command", json!({"command": harmless}));
         assert_eq!(result.structured()["success"], true, "{harmless}: {:#}", result.0);
     }
