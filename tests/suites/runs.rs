@@ -215,7 +215,8 @@ fn a_local_user_sees_and_ends_their_own_runs_and_nobody_else_sees_any() {
         );
         assert_eq!(end(user, &own), Some(0));
         let said = call.join().expect("the call");
-        assert!(text(&said).contains("at the host,"), "{}", text(&said));
+        assert!(!said.status.success(), "{}", text(&said));
+        assert!(stage.ended(&own)["reason"].as_str().is_some_and(|reason| reason.ends_with("ended the run")));
     });
     assert!(stage.pair.gloveport(&["status", "--end", &others]).status.success());
     assert!(finish(begun).is_error());
