@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::http::{self, Answer, sse};
 use crate::mcp::{Daemon, header_value};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const IN_FLIGHT: usize = 64;
 /// How long the daemon may take where it has nothing to run: for the beginning and the end of a session.
 const QUICK: Duration = Duration::from_secs(10);
+/// The status of an answer to what is no message of the protocol.
+const BAD_REQUEST: u16 = 400;
 /// The request whose answer never ends by itself.
 const SUBSCRIPTION: &str = "subscriptions/listen";
 
@@ -47,6 +49,13 @@ struct Request {
     is_cancelled: bool,
     /// Whether its answer goes on until somebody ends it.
     is_endless: bool,
+}
+
+/// An error that bears no id.
+#[derive(Deserialize)]
+struct Unnamed {
+    id: Option<Value>,
+    error: Value,
 }
 
 #[derive(Deserialize)]
@@ -298,6 +307,13 @@ impl Bridge {
             let body = answer.read_whole().map_err(broken)?;
             if is_last(&body) {
                 return pass(&body).map_err(broken);
+            }
+            // What the daemon could not read to the end it answers without an id; here it is known.
+            if let (BAD_REQUEST, Some(id), Ok(Unnamed { id: None, error })) =
+                (answer.status, id, serde_json::from_slice(&body))
+            {
+                let named = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                return pass(named.to_string().as_bytes()).map_err(broken);
             }
             return Err(self.daemon.refusal(answer.status, &body));
         }
