@@ -201,7 +201,10 @@ fn rows_bytes_and_time_are_bounded_and_a_cancelled_statement_ends_on_the_server(
     let answer = finish(child, scratch, max_output);
     // Milliseconds on a host that is not busy; the helper's KILL comes 200 ms after its TERM.
     assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
-    assert_eq!((answer.code, answer.value), (143, Value::Null));
+    // The server may tell the interrupted statement first.
+    let ended = answer.code == 143 && answer.value.is_null();
+    let told = answer.code == 1 && answer.value.to_string().contains("1317");
+    assert!(ended || told, "{} {}", answer.code, answer.value);
     let until = Instant::now() + Duration::from_secs(2);
     while maria.is_busy_for("reader") {
         assert!(Instant::now() < until, "the statement goes on without its client");
