@@ -283,6 +283,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_is_quoted_for_where_it_is_pasted() {
+        let access =
+            |url: &str| Access { url: url.into(), token: r#"x"; touch /p; "$(id)"#.into(), start: None };
+        assert_eq!(
+            claude_code(&access("http://h:1/mcp;touch${IFS}/p")),
+            r#"claude mcp add --transport http gloveport 'http://h:1/mcp;touch${IFS}/p' --header "Authorization: Bearer x\"; touch /p; \"\$(id)""#
+        );
+        let yaml = ufo(&access("http://[::1]/mcp"));
+        assert!(yaml.contains("host: \"[::1]\"\n        port: 80\n"), "{yaml}");
+        let yaml = ufo(&access("http://a:1\n        evil: x/mcp"));
+        assert!(!yaml.contains("\n        evil"), "{yaml}");
+    }
+
+    #[test]
     fn json_clients_get_json() {
         for client in [Client::ClaudeDesktop, Client::Cursor, Client::Vscode, Client::Json] {
             for start in [None, Some(["stdio"].as_slice())] {

@@ -4,6 +4,7 @@
 use super::{SOON, assert_refused, decide, pending, shown, yes};
 use gloveport_contract::packet::{Argument, Content, Event, Outcome, Request, Run, Value};
 use gloveport_contract::plan;
+use gloveport_tests::action::Action;
 use gloveport_tests::{Connection, Helper, Scene, processes};
 use serde_json::json;
 use std::fs::{self, File};
@@ -38,6 +39,21 @@ fn begun(helper: &Helper, run: Run) -> (Connection, String) {
     }
 }
 
+/// Writes files below a place, once somebody has said yes.
+fn held_write(scene: &Scene, place: &str) -> Action {
+    scene.action(
+        "write",
+        json!({
+            "risk": "write", "approval": HELD, "builtin": "write_file",
+            "builtin_config": {"write": [format!("{place}/**")]},
+            "params": {
+                "path": {"type": "path", "roots": [place]},
+                "content": {"type": "content", "max_length": 1000},
+            },
+        }),
+    )
+}
+
 #[test]
 fn a_yes_for_another_action_argument_content_or_script_is_void() {
     let scene = Scene::new();
@@ -53,17 +69,7 @@ fn a_yes_for_another_action_argument_content_or_script_is_void() {
             "params": {"word": {"type": "string"}}, "approval": HELD,
         }))
     };
-    let write = scene.action(
-        "write",
-        json!({
-            "risk": "write", "approval": HELD, "builtin": "write_file",
-            "builtin_config": {"write": [format!("{place}/**")]},
-            "params": {
-                "path": {"type": "path", "roots": [place]},
-                "content": {"type": "content", "max_length": 1000},
-            },
-        }),
-    );
+    let write = held_write(&scene, &place);
     let actions = [
         scene.probing("hello", &["print", "hello"]),
         say("say"),
@@ -105,17 +111,7 @@ fn content_that_is_not_what_was_approved_is_not_written() {
     let scene = Scene::new();
     let place = scene.own_directory("place");
     let file = format!("{place}/file");
-    let write = scene.action(
-        "write",
-        json!({
-            "risk": "write", "approval": HELD, "builtin": "write_file",
-            "builtin_config": {"write": [format!("{place}/**")]},
-            "params": {
-                "path": {"type": "path", "roots": [place]},
-                "content": {"type": "content", "max_length": 1000},
-            },
-        }),
-    );
+    let write = held_write(&scene, &place);
     let hello = scene.probing("hello", &["print", "hello"]);
     let helper = scene.helper(&[hello, write]);
     let approved = b"approved text";

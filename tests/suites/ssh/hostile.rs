@@ -23,6 +23,8 @@ for line in sys.stdin:
     result = {}
     if request["method"] == "tools/list":
         result = {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}
+        if "endless" in sys.argv:
+            result = {"tools": [{**result["tools"][0], "description": "x" * (1 << 20)}], "nextCursor": "again"}
     if request["method"] == "tools/call":
         token = request["params"]["_meta"].get("progressToken")
         if evil:
@@ -58,6 +60,18 @@ fn a_host_tells_progress_of_its_own_calls_and_nothing_in_the_name_of_another() {
     let progress = json!({"progressToken": "mine", "progress": 1, "message": "half"});
     assert_eq!(told.iter().map(|message| &message["params"]).collect::<Vec<_>>(), [&progress], "{told:#?}");
     assert!(told.iter().all(|message| message.get("result").is_none() && message.get("id").is_none()));
+    let good = json!({"name": "say", "arguments": {"host": "good"}});
+    assert_eq!(client.result(client.begin("tools/call", good)).text(), "done");
+}
+
+#[test]
+fn a_host_whose_list_of_tools_never_ends_takes_neither_the_memory_nor_the_tools_of_the_others() {
+    let (_scene, client) = client(&["good", "endless"]);
+    assert!(client.tools().contains_key("say"));
+    let status = fs::read_to_string(format!("/proc/{}/status", client.pid())).expect("the bridge");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let peak: u64 = peak.and_then(|number| number.trim().parse().ok()).expect("its memory");
+    assert!(peak < 256 * 1024, "{peak} KiB");
     let good = json!({"name": "say", "arguments": {"host": "good"}});
     assert_eq!(client.result(client.begin("tools/call", good)).text(), "done");
 }
